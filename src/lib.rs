@@ -1,0 +1,6 @@
+//! The session server of small multiplayer games, as a library.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod bytes;
+pub mod engine;
