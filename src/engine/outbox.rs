@@ -4,7 +4,7 @@
 //! and clears it. It is also the only way to send a datagram, so it is where every datagram is
 //! paid for with a [`Credit`].
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use super::Conn;
@@ -15,8 +15,8 @@ use crate::bytes::Writer;
 pub struct Path {
     /// Which of the service's sockets, counted from 0.
     pub socket: u8,
-    /// The own address the datagram was sent to, where the system tells.
-    pub local: Option<IpAddr>,
+    /// The own endpoint: the address the datagram was sent to, and the socket's port.
+    pub local: SocketAddr,
     /// The other end's endpoint, IPv4-mapped addresses folded to IPv4.
     pub remote: SocketAddr,
 }
