@@ -4,3 +4,4 @@
 
 pub mod bytes;
 pub mod engine;
+pub mod guard;
