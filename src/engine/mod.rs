@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 pub mod entropy;
 pub mod event;
 pub mod outbox;
+pub mod seq;
 pub mod table;
 pub mod time;
 
