@@ -6,9 +6,12 @@
 
 use std::net::SocketAddr;
 
+pub mod bucket;
+pub mod deadlines;
 pub mod entropy;
 pub mod event;
 pub mod outbox;
+pub mod rtt;
 pub mod seq;
 pub mod table;
 pub mod time;
