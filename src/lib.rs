@@ -5,3 +5,4 @@
 pub mod bytes;
 pub mod engine;
 pub mod guard;
+pub mod protocol;

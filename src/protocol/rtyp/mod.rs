@@ -1,0 +1,3 @@
+//! RTYP: login over TCP, a session token, a bound UDP endpoint.
+
+pub mod wire;
