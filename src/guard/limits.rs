@@ -39,7 +39,7 @@ pub const TABLE: [Line; 5] = [
         "pending-per-ip",
         10,
         1,
-        "TCP connections not yet logged in, per IP address; more are closed",
+        "TCP connections not yet logged in, per IP; more are closed",
     ),
     line(
         "pending",
