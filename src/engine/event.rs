@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::{Time, table::Key};
+use super::{Key, Time};
 
 /// A player as a game knows it. It stays valid until the player's [`Event::Left`]; afterwards it
 /// affects nobody, even when another player has its number.
