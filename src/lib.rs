@@ -4,5 +4,6 @@
 
 pub mod bytes;
 pub mod engine;
+pub mod game;
 pub mod guard;
 pub mod protocol;
