@@ -10,6 +10,7 @@ pub mod bucket;
 pub mod deadlines;
 pub mod entropy;
 pub mod event;
+pub mod lane;
 pub mod outbox;
 pub mod rtt;
 pub mod seq;
