@@ -12,15 +12,19 @@ pub mod entropy;
 pub mod event;
 pub mod lane;
 pub mod outbox;
+pub mod proof;
 pub mod rtt;
 pub mod seq;
+pub mod slots;
+pub mod source;
 pub mod table;
 pub mod time;
+pub mod wheel;
 
 pub use entropy::{Entropy, NoEntropy, Seeded};
 pub use event::{Event, Game, Gone, Player, Refusal, Replies, Ticket, Verdict};
 pub use outbox::{Close, Credit, Effect, Outbox, Path};
-pub use table::Key;
+pub use slots::Key;
 pub use time::Time;
 
 /// All that a machine may know of the world, and where it writes its effects.

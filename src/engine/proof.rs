@@ -20,7 +20,11 @@ impl Proof {
     /// An endpoint that was just bound; `by_address` if its address is that of the session's
     /// stream connection.
     pub fn new(by_address: bool) -> Self {
-        Self { by_address, until: Time::ZERO, unanswered: 0 }
+        Self {
+            by_address,
+            until: Time::ZERO,
+            unanswered: 0,
+        }
     }
 
     /// Whether the endpoint is proven now.
@@ -45,7 +49,11 @@ impl Proof {
     /// What pays for a datagram to the endpoint.
     pub fn credit(&mut self, now: Time) -> Credit<'_> {
         self.lapse(now);
-        if self.holds(now) { Credit::Proven } else { Credit::Echo(&mut self.unanswered) }
+        if self.holds(now) {
+            Credit::Proven
+        } else {
+            Credit::Echo(&mut self.unanswered)
+        }
     }
 
     /// How many bytes may be sent to the endpoint.
@@ -87,6 +95,9 @@ mod tests {
     #[test]
     fn the_address_of_the_stream_connection_is_proof_enough() {
         let mut proof = Proof::new(true);
-        assert!(matches!(proof.credit(Time::from_ms(1 << 40)), Credit::Proven));
+        assert!(matches!(
+            proof.credit(Time::from_ms(1 << 40)),
+            Credit::Proven
+        ));
     }
 }

@@ -19,7 +19,10 @@ pub struct Slots<T> {
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self { values: Slab::new(), generations: Vec::new() }
+        Self {
+            values: Slab::new(),
+            generations: Vec::new(),
+        }
     }
 }
 
@@ -31,7 +34,10 @@ impl<T> Slots<T> {
             self.generations.push(0);
         }
         let generation = self.generations[slot];
-        Key { slot: u32::try_from(slot).expect("fewer than 2^32 values fit in memory"), generation }
+        Key {
+            slot: u32::try_from(slot).expect("fewer than 2^32 values fit in memory"),
+            generation,
+        }
     }
 
     /// Takes the value out; `None` if the key is stale.
@@ -69,7 +75,10 @@ impl<T> Slots<T> {
     /// All of them, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.values.iter().map(|(slot, value)| {
-            let key = Key { slot: slot as u32, generation: self.generations[slot] };
+            let key = Key {
+                slot: slot as u32,
+                generation: self.generations[slot],
+            };
             (key, value)
         })
     }
@@ -87,7 +96,8 @@ mod tests {
         let second = slots.insert("b");
         assert_eq!(first.slot, second.slot);
         assert_eq!((slots.get(first), slots.get(second)), (None, Some(&"b")));
-        assert_eq!((slots.get_mut(first), slots.remove(first)), (None, None));
+        assert_eq!(slots.get_mut(first), None);
+        assert_eq!(slots.remove(first), None);
         assert_eq!(slots.iter().collect::<Vec<_>>(), [(second, &"b")]);
         assert_eq!((slots.len(), slots.is_empty()), (1, false));
     }

@@ -24,9 +24,18 @@ mod tests {
     fn a_source_nobody_can_have_is_not_plausible() {
         let judge = |remote: &str| {
             let local = "10.0.0.1:4242".parse().unwrap();
-            is_plausible(&Path { socket: 0, local, remote: remote.parse().unwrap() })
+            is_plausible(&Path {
+                socket: 0,
+                local,
+                remote: remote.parse().unwrap(),
+            })
         };
-        for remote in ["10.0.0.1:4241", "10.0.0.2:4242", "127.0.0.1:9", "[2001:db8::1]:4242"] {
+        for remote in [
+            "10.0.0.1:4241",
+            "10.0.0.2:4242",
+            "127.0.0.1:9",
+            "[2001:db8::1]:4242",
+        ] {
             assert!(judge(remote), "{remote}");
         }
         for remote in [

@@ -1,9 +1,448 @@
-//! Who exists.
+//! Who exists: sessions and the links they came by, their indexes and their deadlines.
+//!
+//! A *link* is a transport peer, a *session* is a player. Indexes change only here, where sessions
+//! come and go; [`Engine::end`] is the only removal, so from that moment the token and the endpoint
+//! are free and every key is stale.
 
-/// A session: its slot, and how often the slot was used before. A key kept for too long finds
-/// nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    pub(crate) slot: u32,
-    pub(crate) generation: u32,
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use super::deadlines::Deadlines;
+use super::slots::Slots;
+use super::wheel::{TimerId, Wheel};
+use super::{Conn, Key, Time};
+
+/// A player's stay, with whatever the protocol keeps about it in `data`.
+#[derive(Debug)]
+pub struct Session<S> {
+    /// The protocol's own.
+    pub data: S,
+    /// When the last valid datagram came. Only stored; the timeout looks at it when it is due.
+    pub heard: Time,
+    conn: Option<Conn>,
+    token: u64,
+    endpoint: Option<SocketAddr>,
+    deadlines: Deadlines,
+    /// The session's one entry in the wheel, not later than its earliest deadline.
+    timer: Option<(TimerId, Time)>,
+}
+
+impl<S> Session<S> {
+    /// The stream connection the session came by.
+    pub fn conn(&self) -> Option<Conn> {
+        self.conn
+    }
+
+    /// The token.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// The endpoint it is bound to.
+    pub fn endpoint(&self) -> Option<SocketAddr> {
+        self.endpoint
+    }
+}
+
+/// A stream connection that the driver has opened and not closed.
+#[derive(Debug)]
+struct Link {
+    peer: SocketAddr,
+    session: Option<Key>,
+    /// The beginning of a message whose rest has not come; no heap while there is none.
+    partial: Vec<u8>,
+    timer: Option<TimerId>,
+}
+
+/// What a wheel entry stands for.
+#[derive(Debug, Clone, Copy)]
+enum Alarm {
+    Session(Key),
+    Link(Conn),
+}
+
+/// A deadline that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// This deadline of this session, as the protocol numbers them.
+    Session(Key, usize),
+    /// The time a link had to become a session.
+    Link(Conn),
+}
+
+/// Sessions, links and their deadlines.
+#[derive(Debug)]
+pub struct Engine<S> {
+    sessions: Slots<Session<S>>,
+    tokens: HashMap<u64, Key>,
+    endpoints: HashMap<SocketAddr, Key>,
+    links: HashMap<Conn, Link>,
+    wheel: Wheel<Alarm>,
+}
+
+impl<S> Default for Engine<S> {
+    fn default() -> Self {
+        Self {
+            sessions: Slots::default(),
+            tokens: HashMap::new(),
+            endpoints: HashMap::new(),
+            links: HashMap::new(),
+            wheel: Wheel::new(Time::ZERO),
+        }
+    }
+}
+
+/// Sessions.
+impl<S> Engine<S> {
+    /// A new session with this token. Returns `None`, and does nothing, if a live session has it.
+    pub fn open(&mut self, token: u64, conn: Option<Conn>, now: Time, data: S) -> Option<Key> {
+        if self.tokens.contains_key(&token) {
+            return None;
+        }
+        let key = self.sessions.insert(Session {
+            data,
+            heard: now,
+            conn,
+            token,
+            endpoint: None,
+            deadlines: Deadlines::default(),
+            timer: None,
+        });
+        self.tokens.insert(token, key);
+        if let Some(conn) = conn {
+            self.settle(conn, key);
+        }
+        Some(key)
+    }
+
+    /// Binds the session to an endpoint. Returns whether it did: not if it has one, or the
+    /// endpoint has a session.
+    pub fn bind(&mut self, key: Key, endpoint: SocketAddr) -> bool {
+        if self.endpoints.contains_key(&endpoint) {
+            return false;
+        }
+        let Some(session) = self.sessions.get_mut(key) else {
+            return false;
+        };
+        if session.endpoint.is_some() {
+            return false;
+        }
+        session.endpoint = Some(endpoint);
+        self.endpoints.insert(endpoint, key);
+        true
+    }
+
+    /// The session that has this token.
+    pub fn with_token(&self, token: u64) -> Option<Key> {
+        self.tokens.get(&token).copied()
+    }
+
+    /// The session that is bound to this endpoint.
+    pub fn at(&self, endpoint: &SocketAddr) -> Option<Key> {
+        self.endpoints.get(endpoint).copied()
+    }
+
+    /// The session; `None` if it is over.
+    pub fn get(&self, key: Key) -> Option<&Session<S>> {
+        self.sessions.get(key)
+    }
+
+    /// The session; `None` if it is over.
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut Session<S>> {
+        self.sessions.get_mut(key)
+    }
+
+    /// Ends the session: the one way out. Token and endpoint are free and every key is stale from
+    /// now on; its link is forgotten with it. `None` if it is over already.
+    pub fn end(&mut self, key: Key) -> Option<Session<S>> {
+        let session = self.sessions.remove(key)?;
+        self.tokens.remove(&session.token);
+        if let Some(endpoint) = session.endpoint {
+            self.endpoints.remove(&endpoint);
+        }
+        if let Some((timer, _)) = session.timer {
+            self.wheel.cancel(timer);
+        }
+        if let Some(conn) = session.conn {
+            self.forget(conn);
+        }
+        self.debug_check();
+        Some(session)
+    }
+
+    /// All sessions, by slot.
+    pub fn sessions(&self) -> impl Iterator<Item = (Key, &Session<S>)> {
+        self.sessions.iter()
+    }
+
+    /// How many sessions there are.
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+}
+
+/// Links.
+impl<S> Engine<S> {
+    /// A connection was opened. It has until `deadline` to become a session.
+    pub fn opened(&mut self, conn: Conn, peer: SocketAddr, deadline: Time) {
+        let timer = Some(self.wheel.arm(Alarm::Link(conn), deadline));
+        let link = Link {
+            peer,
+            session: None,
+            partial: Vec::new(),
+            timer,
+        };
+        if let Some(Link {
+            timer: Some(stale), ..
+        }) = self.links.insert(conn, link)
+        {
+            self.wheel.cancel(stale);
+        }
+    }
+
+    /// Whether the connection is open and known.
+    pub fn knows(&self, conn: Conn) -> bool {
+        self.links.contains_key(&conn)
+    }
+
+    /// The other end of the connection.
+    pub fn peer(&self, conn: Conn) -> Option<SocketAddr> {
+        self.links.get(&conn).map(|link| link.peer)
+    }
+
+    /// The session that came by this connection.
+    pub fn session_of(&self, conn: Conn) -> Option<Key> {
+        self.links.get(&conn)?.session
+    }
+
+    /// Takes what came before on this connection and was not a whole message.
+    pub fn take_partial(&mut self, conn: Conn) -> Vec<u8> {
+        self.links
+            .get_mut(&conn)
+            .map(|link| std::mem::take(&mut link.partial))
+            .unwrap_or_default()
+    }
+
+    /// Keeps the beginning of a message until its rest comes. The protocol bounds its length.
+    pub fn keep_partial(&mut self, conn: Conn, bytes: &[u8]) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.partial = bytes.to_vec();
+        }
+    }
+
+    /// Forgets a connection that is closed, or about to be. A session that came by it stays.
+    pub fn forget(&mut self, conn: Conn) {
+        let Some(link) = self.links.remove(&conn) else {
+            return;
+        };
+        if let Some(timer) = link.timer {
+            self.wheel.cancel(timer);
+        }
+    }
+
+    /// All connections that have not become sessions.
+    pub fn strangers(&self) -> impl Iterator<Item = Conn> {
+        self.links
+            .iter()
+            .filter(|(_, link)| link.session.is_none())
+            .map(|(conn, _)| *conn)
+    }
+
+    /// The connection has become a session: its deadline is met.
+    fn settle(&mut self, conn: Conn, key: Key) {
+        let Some(link) = self.links.get_mut(&conn) else {
+            return;
+        };
+        link.session = Some(key);
+        if let Some(timer) = link.timer.take() {
+            self.wheel.cancel(timer);
+        }
+    }
+}
+
+/// Deadlines.
+impl<S> Engine<S> {
+    /// Sets a session's deadline, in place of what it was. Costs nothing in the wheel unless it
+    /// is now the session's earliest.
+    pub fn arm(&mut self, key: Key, which: usize, at: Time) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        session.deadlines.set(which, at);
+        if session.timer.is_none_or(|(_, armed)| at < armed) {
+            self.rearm(key);
+        }
+    }
+
+    /// Clears a session's deadline.
+    pub fn disarm(&mut self, key: Key, which: usize) {
+        if let Some(session) = self.sessions.get_mut(key) {
+            session.deadlines.clear(which);
+        }
+    }
+
+    /// When [`Engine::due`] is worth calling next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.wheel.next()
+    }
+
+    /// The next deadline that has come, which is cleared by that.
+    pub fn due(&mut self, now: Time) -> Option<Due> {
+        while let Some(alarm) = self.wheel.pop(now) {
+            match alarm {
+                Alarm::Link(conn) => {
+                    let Some(link) = self.links.get_mut(&conn) else {
+                        continue;
+                    };
+                    link.timer = None;
+                    return Some(Due::Link(conn));
+                }
+                Alarm::Session(key) => {
+                    let Some(session) = self.sessions.get_mut(key) else {
+                        continue;
+                    };
+                    session.timer = None;
+                    let which = session.deadlines.take_due(now);
+                    self.rearm(key);
+                    if let Some(which) = which {
+                        return Some(Due::Session(key, which));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Makes the session's wheel entry stand at its earliest deadline.
+    fn rearm(&mut self, key: Key) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        if let Some((timer, _)) = session.timer.take() {
+            self.wheel.cancel(timer);
+        }
+        let earliest = session.deadlines.earliest();
+        if earliest != Time::NEVER {
+            session.timer = Some((self.wheel.arm(Alarm::Session(key), earliest), earliest));
+        }
+    }
+
+    /// In debug builds: each index points at a live session, none is named twice, and no session
+    /// is armed later than its earliest deadline. Large tables are not swept, tests would crawl.
+    fn debug_check(&self) {
+        if !cfg!(debug_assertions) || self.sessions.len() > 64 {
+            return;
+        }
+        assert_eq!(
+            self.tokens.len(),
+            self.sessions.len(),
+            "one token for each session"
+        );
+        let bound = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| session.endpoint.is_some())
+            .count();
+        assert_eq!(
+            self.endpoints.len(),
+            bound,
+            "one endpoint for each bound session"
+        );
+        for (key, session) in self.sessions.iter() {
+            assert_eq!(self.tokens.get(&session.token), Some(&key));
+            if let Some(endpoint) = session.endpoint {
+                assert_eq!(self.endpoints.get(&endpoint), Some(&key));
+            }
+            let armed = session.timer.map_or(Time::NEVER, |(_, at)| at);
+            assert!(
+                armed <= session.deadlines.earliest(),
+                "a deadline would be missed"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONN: Conn = Conn {
+        slot: 3,
+        generation: 0,
+    };
+
+    fn endpoint(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn an_ended_session_frees_its_token_and_endpoint_at_once() {
+        let mut engine = Engine::default();
+        let key = engine.open(7, None, Time::ZERO, ()).unwrap();
+        assert_eq!(engine.open(7, None, Time::ZERO, ()), None);
+        assert!(engine.bind(key, endpoint(1)));
+        assert!(!engine.bind(key, endpoint(2)), "it has one");
+        let other = engine.open(8, None, Time::ZERO, ()).unwrap();
+        assert!(!engine.bind(other, endpoint(1)), "another session has it");
+        assert!(engine.end(key).is_some());
+        assert!(engine.end(key).is_none());
+        assert_eq!(
+            (engine.with_token(7), engine.at(&endpoint(1))),
+            (None, None)
+        );
+        assert!(engine.bind(other, endpoint(1)));
+    }
+
+    #[test]
+    fn deadlines_come_once_and_in_order_and_a_stale_one_finds_nobody() {
+        let at = Time::from_ms;
+        let mut engine = Engine::default();
+        let key = engine.open(1, None, at(0), ()).unwrap();
+        engine.arm(key, 0, at(1000));
+        engine.arm(key, 1, at(400));
+        engine.arm(key, 2, at(2000));
+        engine.disarm(key, 2);
+        let gone = engine.open(2, None, at(0), ()).unwrap();
+        engine.arm(gone, 0, at(300));
+        engine.end(gone);
+        assert_eq!(engine.due(at(399)), None);
+        assert_eq!(engine.due(at(450)), Some(Due::Session(key, 1)));
+        assert_eq!(engine.due(at(450)), None);
+        engine.arm(key, 1, at(5000));
+        assert_eq!(engine.due(at(1100)), Some(Due::Session(key, 0)));
+        assert_eq!(engine.due(at(4999)), None);
+        assert_eq!(engine.due(at(5010)), Some(Due::Session(key, 1)));
+        assert_eq!(engine.deadline(), None);
+    }
+
+    #[test]
+    fn a_link_is_due_unless_it_became_a_session() {
+        let at = Time::from_ms;
+        let mut engine = Engine::default();
+        let late = Conn {
+            slot: 4,
+            generation: 9,
+        };
+        engine.opened(CONN, endpoint(1), at(5000));
+        engine.opened(late, endpoint(2), at(5000));
+        let key = engine.open(1, Some(CONN), at(0), ()).unwrap();
+        assert_eq!(
+            (engine.session_of(CONN), engine.session_of(late)),
+            (Some(key), None)
+        );
+        assert_eq!(engine.strangers().collect::<Vec<_>>(), [late]);
+        assert_eq!(engine.due(at(6000)), Some(Due::Link(late)));
+        assert_eq!(engine.due(at(6000)), None);
+        engine.end(key);
+        assert!(!engine.knows(CONN), "the link goes with its session");
+    }
+
+    #[test]
+    fn a_partial_message_is_kept_and_handed_back_once() {
+        let mut engine: Engine<()> = Engine::default();
+        engine.opened(CONN, endpoint(1), Time::from_ms(5000));
+        engine.keep_partial(CONN, b"ab");
+        assert_eq!(engine.take_partial(CONN), b"ab");
+        assert_eq!(engine.take_partial(CONN).capacity(), 0, "nothing is held");
+    }
 }
