@@ -1,3 +1,145 @@
-//! RTYP: login over TCP, a session token, a bound UDP endpoint.
+#![doc = include_str!("PROTOCOL.md")]
 
+use crate::engine::{Env, Event, Game, Input, Machine, Replies, Time};
+use crate::guard::limits::{Limit, Limits};
+
+mod channel;
+mod core;
+mod counters;
+mod games;
+mod login;
+mod play;
+mod replies;
+mod session;
 pub mod wire;
+
+use self::core::{Core, Rates};
+use replies::Acting;
+
+/// The rtyp service without sockets: a [`Machine`] that any driver may feed.
+pub struct Service {
+    game: Box<dyn Game + Send>,
+    core: Core,
+    /// The game's `wake` is not believed before this time, so that one that never moves on
+    /// cannot make the loop spin.
+    game_rests_until: Time,
+}
+
+/// What a service is told when it starts.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The service's index in its process: handles and tickets carry it.
+    pub service: u8,
+    /// The UDP port that players are told.
+    pub udp_port: u16,
+    /// How many games there are, 1 to 65536.
+    pub games: u32,
+    /// The limits of a peer.
+    pub limits: Limits,
+}
+
+impl Service {
+    /// A service in which nobody plays yet.
+    pub fn new(game: Box<dyn Game + Send>, settings: &Settings) -> Self {
+        let limits = &settings.limits;
+        let rates = Rates::new(
+            limits.get(Limit::SessionRate),
+            limits.get(Limit::EventsRate),
+        );
+        let core = Core::new(settings.service, settings.udp_port, settings.games, rates);
+        Self {
+            game,
+            core,
+            game_rests_until: Time::ZERO,
+        }
+    }
+
+    /// Tells the game of something.
+    fn tell(&mut self, env: &mut Env<'_>, event: Event<'_>) {
+        self.game.event(
+            env.now,
+            event,
+            &mut Acting {
+                core: &mut self.core,
+                env,
+            },
+        );
+    }
+
+    /// Sends what is due, and tells the game of who left by that, until all is said.
+    fn settle(&mut self, env: &mut Env<'_>) {
+        self.core.flush(env);
+        while let Some((player, reason)) = self.core.left.pop_front() {
+            self.tell(
+                env,
+                Event::Left {
+                    player,
+                    reason: reason.code(),
+                },
+            );
+            self.core.flush(env);
+        }
+    }
+
+    fn tick(&mut self, env: &mut Env<'_>) {
+        while let Some(due) = self.core.engine.due(env.now) {
+            self.due(env, due);
+        }
+        if self.game_wake().is_some_and(|wake| wake <= env.now) {
+            self.game_rests_until = env.now + 1;
+            self.game.tick(
+                env.now,
+                &mut Acting {
+                    core: &mut self.core,
+                    env,
+                },
+            );
+        }
+    }
+
+    fn game_wake(&self) -> Option<Time> {
+        self.game.wake().map(|wake| wake.max(self.game_rests_until))
+    }
+}
+
+impl Machine for Service {
+    fn handle(&mut self, env: &mut Env<'_>, input: Input<'_>) {
+        match input {
+            Input::Opened { conn, peer } => self.opened(env, conn, peer),
+            Input::Stream { conn, bytes } => self.stream(env, conn, bytes),
+            Input::Closed { conn } => self.closed(env, conn),
+            Input::Datagram { path, bytes } => self.datagram(env, path, bytes),
+            Input::Tick => self.tick(env),
+            Input::Command(command) => command(&mut Acting {
+                core: &mut self.core,
+                env,
+            }),
+            Input::Stop => self.stop(env),
+        }
+        self.settle(env);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let engine = self.core.engine.deadline();
+        let game = self.game_wake();
+        engine.into_iter().chain(game).min()
+    }
+
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        let sessions = self.core.engine.session_count() as u64;
+        std::iter::once(("sessions", sessions))
+            .chain(self.core.counters.named())
+            .collect()
+    }
+}
+
+impl Service {
+    /// Acts on the players as their game does, from outside of it.
+    pub fn act(&mut self, env: &mut Env<'_>, act: impl FnOnce(&mut dyn Replies)) {
+        act(&mut Acting {
+            core: &mut self.core,
+            env,
+        });
+        self.settle(env);
+    }
+}

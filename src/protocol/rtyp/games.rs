@@ -1,0 +1,152 @@
+//! The games a server hosts: who sits where, and where a newcomer is placed.
+
+use super::wire::Reject;
+use crate::engine::Key;
+
+/// Numbers in a game, 0 to 3: a seed's rule.
+pub const SEATS: usize = 4;
+
+/// A number in a game.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// The game, from 0.
+    pub game: u32,
+    /// The player's number in it, 0 to 3.
+    pub number: u8,
+}
+
+/// One game.
+#[derive(Debug, Clone, Copy, Default)]
+struct Game {
+    seats: [Option<Key>; SEATS],
+    /// Takes no new players until the last has left.
+    running: bool,
+}
+
+/// All games of a service.
+#[derive(Debug)]
+pub struct Games {
+    games: Vec<Game>,
+}
+
+impl Games {
+    /// `count` open games with nobody in them.
+    pub fn new(count: u32) -> Self {
+        Self {
+            games: vec![Game::default(); count as usize],
+        }
+    }
+
+    /// Where a newcomer goes: the first open game with a free number in which nobody `has_name`.
+    ///
+    /// # Errors
+    /// `NameTaken` if only the name stands in the way, else `GameStarted` if only a running game
+    /// has a free number, else `ServerFull`.
+    pub fn place(&self, has_name: impl Fn(Key) -> bool) -> Result<Seat, Reject> {
+        let mut refusal = Reject::ServerFull;
+        for (index, game) in self.games.iter().enumerate() {
+            let Some(number) = game.seats.iter().position(Option::is_none) else {
+                continue;
+            };
+            if game.running {
+                if refusal == Reject::ServerFull {
+                    refusal = Reject::GameStarted;
+                }
+            } else if game.seats.iter().flatten().any(|key| has_name(*key)) {
+                refusal = Reject::NameTaken;
+            } else {
+                return Ok(Seat {
+                    game: index as u32,
+                    number: number as u8,
+                });
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Gives a free seat to a session.
+    pub fn take(&mut self, seat: Seat, key: Key) {
+        let place = &mut self.games[seat.game as usize].seats[usize::from(seat.number)];
+        debug_assert!(place.is_none(), "the seat is free");
+        *place = Some(key);
+    }
+
+    /// Frees a seat. A game whose last session leaves is open again.
+    pub fn leave(&mut self, seat: Seat) {
+        let game = &mut self.games[seat.game as usize];
+        game.seats[usize::from(seat.number)] = None;
+        game.running &= game.seats.iter().any(Option::is_some);
+    }
+
+    /// Starts a game. Returns whether it did: not if it runs, has nobody in it or does not exist.
+    pub fn start(&mut self, game: u32) -> bool {
+        let Some(game) = self.games.get_mut(game as usize) else {
+            return false;
+        };
+        if game.running || game.seats.iter().all(Option::is_none) {
+            return false;
+        }
+        game.running = true;
+        true
+    }
+
+    /// Whether the game runs.
+    pub fn is_running(&self, game: u32) -> bool {
+        self.games
+            .get(game as usize)
+            .is_some_and(|game| game.running)
+    }
+
+    /// The sessions of a game by number; a session that is not bound has its place too.
+    pub fn seats(&self, game: u32) -> [Option<Key>; SEATS] {
+        self.games
+            .get(game as usize)
+            .map_or([None; SEATS], |game| game.seats)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(slot: u32) -> Key {
+        Key {
+            slot,
+            generation: 0,
+        }
+    }
+
+    #[test]
+    fn a_game_runs_until_its_last_session_leaves() {
+        let mut games = Games::new(1);
+        assert!(!games.start(0) && !games.start(1), "nobody is there");
+        let first = games.place(|_| false).unwrap();
+        games.take(first, key(1));
+        let second = games.place(|_| false).unwrap();
+        games.take(second, key(2));
+        assert_eq!((first.number, second.number), (0, 1));
+        assert!(games.start(0));
+        assert!(!games.start(0), "it runs");
+        assert_eq!(games.place(|_| false), Err(Reject::GameStarted));
+        games.leave(first);
+        assert!(games.is_running(0));
+        games.leave(second);
+        assert_eq!(games.place(|_| false), Ok(first));
+    }
+
+    #[test]
+    fn the_lowest_free_number_of_the_first_fitting_game() {
+        let mut games = Games::new(2);
+        for slot in 0..4 {
+            let seat = games.place(|_| false).unwrap();
+            assert_eq!((seat.game, u32::from(seat.number)), (0, slot));
+            games.take(seat, key(slot));
+        }
+        assert_eq!(games.place(|_| true), Ok(Seat { game: 1, number: 0 }));
+        games.leave(Seat { game: 0, number: 2 });
+        assert_eq!(games.place(|_| false), Ok(Seat { game: 0, number: 2 }));
+        assert_eq!(games.place(|_| true), Ok(Seat { game: 1, number: 0 }));
+        games.take(Seat { game: 1, number: 0 }, key(9));
+        assert_eq!(games.place(|_| true), Err(Reject::NameTaken));
+    }
+}
