@@ -32,13 +32,19 @@ impl Relay {
 
     /// The players of the game that `player` is in.
     fn players(&self, player: Player) -> &[Player] {
-        self.games.get(player.game() as usize).map_or(&[], Vec::as_slice)
+        self.games
+            .get(player.game() as usize)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Does something to every other player of the game. What one of them cannot be sent is its
     /// own affair: the service counts it.
     fn others(&self, player: Player, mut pass: impl FnMut(Player) -> Result<(), Refusal>) {
-        for other in self.players(player).iter().filter(|other| **other != player) {
+        for other in self
+            .players(player)
+            .iter()
+            .filter(|other| **other != player)
+        {
             let _ = pass(*other);
         }
     }
@@ -54,13 +60,17 @@ impl Game for Relay {
             Event::Joined { player, .. } => self.joined(player),
             Event::Left { player, .. } => self.left(player),
             Event::Data { player, bytes } => {
-                self.others(player, |other| out.send(other, &[&[player.number()], bytes]));
+                self.others(player, |other| {
+                    out.send(other, &[&[player.number()], bytes])
+                });
             }
             Event::Chat { player, text } => {
                 self.others(player, |other| out.chat(other, player.number(), text));
             }
             Event::Custom { player, body } => {
-                self.others(player, |other| out.custom(other, &[&[player.number()], body]));
+                self.others(player, |other| {
+                    out.custom(other, &[&[player.number()], body])
+                });
             }
             Event::Start { player } => {
                 if self.players(player).len() >= 2 {

@@ -145,6 +145,12 @@ impl Channel {
             })
     }
 
+    /// To be called every few seconds: a conversation without events holds no memory for them.
+    pub fn rest(&mut self) {
+        self.outgoing.rest();
+        self.incoming.rest();
+    }
+
     /// When the session ends because the other side does not acknowledge events.
     pub fn stuck_at(&self) -> Time {
         self.outgoing.stuck_at()

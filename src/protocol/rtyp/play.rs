@@ -369,6 +369,7 @@ impl Core {
                 let Some(bound) = self.bound(key) else { return };
                 if bound.is_ping_due(env.now) {
                     bound.ping(env);
+                    bound.channel.rest();
                 }
                 let ping_due = bound.ping_due(env.now);
                 self.engine.arm(key, due::PING, ping_due);

@@ -99,6 +99,13 @@ impl Receiver {
         }
     }
 
+    /// To be called every few seconds: gives all memory back if nothing is held.
+    pub fn rest(&mut self) {
+        if self.held.slots.is_empty() {
+            self.held = Held::new();
+        }
+    }
+
     /// The capacities of its buffers: bytes of bodies, events.
     #[cfg(test)]
     pub(super) fn buffers(&self) -> (usize, usize) {

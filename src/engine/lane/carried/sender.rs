@@ -50,6 +50,8 @@ pub struct Sender {
     budget: ResendBudget,
     /// When an event was acknowledged last.
     moved_at: Time,
+    /// Whether an event was appended since the last [`Sender::rest`].
+    was_used: bool,
 }
 
 /// One event, from its `push` until it and all older ones are acknowledged.
@@ -94,6 +96,7 @@ impl Sender {
             resend_at: Time::NEVER,
             budget: ResendBudget::new(),
             moved_at: Time::ZERO,
+            was_used: false,
         }
     }
 
@@ -123,8 +126,19 @@ impl Sender {
         });
         self.waiting_events += 1;
         self.waiting_bytes += len;
+        self.was_used = true;
         self.check();
         Ok(())
+    }
+
+    /// To be called every few seconds: an empty lane that was not used since the last call gives
+    /// all of its memory back. One in steady traffic keeps it, and allocates nothing.
+    pub fn rest(&mut self) {
+        if self.events.is_empty() && !std::mem::take(&mut self.was_used) {
+            self.bodies = VecDeque::new();
+            self.events = VecDeque::new();
+            self.carriers = Carriers::new();
+        }
     }
 
     /// Whether every event was acknowledged.

@@ -434,4 +434,16 @@ fn memory_is_given_back_after_a_burst_and_kept_in_steady_traffic() {
     let (bodies, events, carriers) = side.lane.buffers();
     assert!((900..=8192).contains(&bodies));
     assert!((3..=128).contains(&events) && (1..=128).contains(&carriers));
+    side.lane.rest();
+    assert_eq!(
+        side.lane.buffers().0,
+        bodies,
+        "it was used since the last rest"
+    );
+    side.lane.rest();
+    assert_eq!(side.lane.buffers(), (0, 0, 0));
+    side.push(1, 10);
+    side.lane.rest();
+    side.lane.rest();
+    assert_eq!(side.flush(ms).len(), 1, "what waits is kept");
 }
