@@ -1,0 +1,7 @@
+//! RTYP version 1, from outside: a peer and a host written by hand, and what is tested with them.
+
+pub mod bytes;
+pub mod host;
+pub mod peer;
+mod selftest;
+pub mod talk;
