@@ -7,3 +7,4 @@ pub mod engine;
 pub mod game;
 pub mod guard;
 pub mod protocol;
+pub mod server;

@@ -3,3 +3,5 @@
 
 pub mod escape;
 pub mod limits;
+pub mod network;
+pub mod pending;

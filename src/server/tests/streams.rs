@@ -1,0 +1,189 @@
+//! Connections: their bytes, their ends, and their limits.
+
+use std::io::Write;
+use std::net::Shutdown;
+
+use super::*;
+
+/// The server's own connection of which it said so just now.
+fn opened(server: &Running) -> Conn {
+    match server.note() {
+        Note::Opened(conn) => conn,
+        note => panic!("{note:?}"),
+    }
+}
+
+#[test]
+fn a_stream_is_echoed_and_its_end_is_told_once() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    let conn = opened(&server);
+    stream.write_all(b"hello").expect("written");
+    stream.shutdown(Shutdown::Write).expect("shut down");
+    assert_eq!(read_all(stream), b"hello");
+    assert_eq!(server.note(), Note::Stream(conn, 5));
+    assert_eq!(server.note(), Note::Closed(conn));
+    let notes = server.stop();
+    assert_eq!(notes.try_iter().collect::<Vec<_>>(), [Note::Stop]);
+}
+
+#[test]
+fn a_rejection_arrives_whatever_else_was_sent() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    for round in 0..200_usize {
+        let mut stream = connect(server.tcp());
+        let mut bytes = vec![0; 1 + round * 300];
+        bytes[0] = REJECT;
+        stream.write_all(&bytes).expect("written");
+        assert_eq!(read_all(stream), REJECTED, "round {round}");
+    }
+    assert_eq!(server.stat("accepted"), 200);
+    server.stop();
+}
+
+#[test]
+fn a_slot_is_used_again_under_another_generation() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    let mut last: Option<Conn> = None;
+    for _ in 0..5 {
+        let mut stream = connect(server.tcp());
+        let conn = opened(&server);
+        if let Some(last) = last {
+            assert_eq!(conn.slot, last.slot);
+            assert_eq!(conn.generation, last.generation + 1);
+        }
+        last = Some(conn);
+        stream.write_all(&[DROP]).expect("written");
+        assert_eq!(read_all(stream), b"");
+        assert_eq!(server.note(), Note::Stream(conn, 1));
+        // Its slot is free when a later turn answers.
+        server.stat("accepted");
+    }
+    server.stop();
+}
+
+#[test]
+fn who_never_reads_is_dropped_and_its_machine_told() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    let conn = opened(&server);
+    // One message at a time, or the peer's own bytes would pile up instead.
+    loop {
+        if stream.write_all(&[FLOOD]).is_err() {
+            break;
+        }
+        if server.note() == Note::Closed(conn) {
+            break;
+        }
+    }
+    assert_eq!(server.stat("slow-readers"), 1);
+    assert_eq!(server.stat("open"), 0);
+    server.stop();
+}
+
+#[test]
+fn what_a_slow_reader_is_owed_comes_when_it_reads() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    let conn = opened(&server);
+    let mut floods = 0;
+    // More than the system takes at once, less than may wait.
+    while server.stat("stream-bytes-out") < 240_000 {
+        stream.write_all(&[FLOOD]).expect("written");
+        assert_eq!(server.note(), Note::Stream(conn, 1));
+        floods += 1;
+    }
+    stream.write_all(&[REJECT]).expect("written");
+    let bytes = read_all(stream);
+    assert_eq!(bytes.len(), floods * 60_000 + REJECTED.len());
+    assert!(bytes.ends_with(REJECTED), "the last bytes come last");
+    server.stop();
+}
+
+#[test]
+fn more_bytes_than_a_turn_takes_need_no_new_event() {
+    let mut server = Bound::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    server.turn_until(1);
+    stream.write_all(&[SWALLOW; 100_000]).expect("written");
+    let mut read = 0;
+    while read < 100_000 {
+        let before = read;
+        server.server.turn(Some(PATIENCE)).expect("a turn");
+        for note in server.notes.try_iter() {
+            if let Note::Stream(_, count) = note {
+                read += count;
+            }
+        }
+        assert!(read - before <= 16 * 1024, "no more than its share");
+    }
+}
+
+#[test]
+fn more_connections_than_a_turn_accepts_need_no_new_event() {
+    let mut server = Bound::new(&on(&["127.0.0.1"]));
+    let streams: Vec<TcpStream> = (0..40).map(|_| connect(server.tcp())).collect();
+    server.server.turn(Some(PATIENCE)).expect("a turn");
+    assert_eq!(server.notes.try_iter().count(), 16);
+    server.turn_until(24);
+    drop(streams);
+}
+
+#[test]
+fn an_address_may_have_so_many_that_have_not_logged_in() {
+    let mut config = on(&["127.0.0.1"]);
+    config.limit_loopback = true;
+    config.limits.set("pending-per-ip", 2).expect("in range");
+    let server = Running::new(&config);
+    let mut first = connect(server.tcp());
+    let first_conn = opened(&server);
+    let _second = connect(server.tcp());
+    opened(&server);
+    assert_eq!(read_all(connect(server.tcp())), b"", "the third");
+    first.write_all(&[SETTLE]).expect("written");
+    assert_eq!(server.note(), Note::Stream(first_conn, 1));
+    let _third = connect(server.tcp());
+    opened(&server);
+    assert_eq!(server.stat("pending-refused"), 1);
+    server.stop();
+}
+
+#[test]
+fn the_oldest_that_has_not_logged_in_makes_room() {
+    let mut config = on(&["127.0.0.1"]);
+    config.limits.set("pending", 2).expect("in range");
+    let server = Running::new(&config);
+    let mut settled = connect(server.tcp());
+    let settled_conn = opened(&server);
+    settled.write_all(&[SETTLE]).expect("written");
+    assert_eq!(server.note(), Note::Stream(settled_conn, 1));
+    let oldest = connect(server.tcp());
+    let oldest_conn = opened(&server);
+    let _younger = connect(server.tcp());
+    opened(&server);
+    let _youngest = connect(server.tcp());
+    let mut notes = [server.note(), server.note()];
+    notes.sort_by_key(|note| matches!(note, Note::Closed(_)));
+    assert!(matches!(notes[0], Note::Opened(_)));
+    assert_eq!(notes[1], Note::Closed(oldest_conn));
+    assert_eq!(read_all(oldest), b"");
+    assert_eq!(server.stat("pending-evicted"), 1);
+    settled.write_all(b"still here").expect("written");
+    assert_eq!(server.note(), Note::Stream(settled_conn, 10));
+    server.stop();
+}
+
+#[test]
+fn a_peer_that_does_not_close_is_closed_after_a_second() {
+    let server = Running::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    opened(&server);
+    stream.write_all(&[REJECT]).expect("written");
+    // Until the server gives up, what is sent is thrown away; then it is answered by a reset.
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while stream.write_all(b"and another thing").is_ok() {
+        assert!(std::time::Instant::now() < deadline, "it drains for ever");
+        std::thread::yield_now();
+    }
+    server.stop();
+}
