@@ -1,0 +1,446 @@
+//! The command line as plain structs, parsed without touching the world.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fmt::{self, Write as _};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use anteroom::guard::escape::escaped_bytes;
+use anteroom::guard::limits::{LimitError, Limits, TABLE};
+use pico_args::Arguments;
+
+const RTYP_PORT: u16 = 4242;
+const GAMES: RangeInclusive<u32> = 1..=65_536;
+
+/// What the program is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// Print the usage.
+    Help,
+    /// Print the version.
+    Version,
+    /// Run a server.
+    Serve(Serve),
+}
+
+/// `anteroom serve`, and `anteroom` alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serve {
+    /// The addresses to listen on; none means the default ones.
+    pub bind: Vec<IpAddr>,
+    /// The port of rtyp; 0 means any.
+    pub rtyp: u16,
+    /// How many games rtyp hosts.
+    pub games: u32,
+    /// The UDP port that rtyp's clients are told, if it is not the one listened on.
+    pub advertise_udp: Option<u16>,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Whether limits per IP hold for loopback too.
+    pub limit_loopback: bool,
+}
+
+/// Understands `arguments`, the program's own name not among them.
+///
+/// # Errors
+/// [`UsageError`] for the first argument that is wrong.
+pub fn parse(mut arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    let command = match arguments.first() {
+        Some(first) if !first.as_encoded_bytes().starts_with(b"-") => arguments.remove(0),
+        _ => OsString::from("serve"),
+    };
+    let mut arguments = Arguments::from_vec(arguments);
+    if arguments.contains("--help") {
+        return Ok(Invocation::Help);
+    }
+    if arguments.contains("--version") {
+        return Ok(Invocation::Version);
+    }
+    let invocation = match command.to_str() {
+        Some("serve") => Invocation::Serve(serve(&mut arguments)?),
+        _ => return Err(UsageError::Unknown(command)),
+    };
+    match arguments.finish().into_iter().next() {
+        Some(left_over) => Err(UsageError::Unknown(left_over)),
+        None => Ok(invocation),
+    }
+}
+
+fn serve(arguments: &mut Arguments) -> Result<Serve, UsageError> {
+    Ok(Serve {
+        bind: bind(arguments)?,
+        rtyp: rtyp(arguments)?,
+        games: number(arguments, "--games", GAMES)?.unwrap_or(1),
+        advertise_udp: port(arguments, "--advertise-udp")?,
+        limits: limits(arguments)?,
+        limit_loopback: flag(arguments, "--limit-loopback"),
+    })
+}
+
+fn bind(arguments: &mut Arguments) -> Result<Vec<IpAddr>, UsageError> {
+    let mut addresses = Vec::new();
+    while let Some(value) = next_value(arguments, "--bind")? {
+        let address = value.to_str().and_then(ip_address);
+        match address.filter(|address| !addresses.contains(address)) {
+            Some(address) => addresses.push(address),
+            None => {
+                let allowed = "an IPv4 or IPv6 address, each once";
+                return Err(UsageError::value("--bind", value, allowed));
+            }
+        }
+    }
+    Ok(addresses)
+}
+
+/// An IPv6 address may stand in the brackets in which the program prints it.
+fn ip_address(text: &str) -> Option<IpAddr> {
+    let unbracketed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+    match unbracketed {
+        Some(inner) => inner.parse().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    }
+}
+
+fn rtyp(arguments: &mut Arguments) -> Result<u16, UsageError> {
+    let Some(value) = value(arguments, "--rtyp")? else {
+        return Ok(RTYP_PORT);
+    };
+    if value == "off" {
+        return Err(UsageError::NothingToServe);
+    }
+    let port = value.to_str().and_then(|text| text.parse().ok());
+    port.ok_or_else(|| UsageError::value("--rtyp", value, "a port from 0 to 65535, or off"))
+}
+
+fn limits(arguments: &mut Arguments) -> Result<Limits, UsageError> {
+    let mut limits = Limits::default();
+    while let Some(value) = next_value(arguments, "--limit")? {
+        let Some((name, number)) = value.to_str().and_then(|text| text.split_once('=')) else {
+            let names = TABLE.map(|line| line.name).join(", ");
+            let allowed = format!("NAME=VALUE, with a NAME of {names}");
+            return Err(UsageError::value("--limit", value, allowed));
+        };
+        // What is no number is outside every range, and the refusal names the range.
+        let number = number.parse().unwrap_or(u64::MAX);
+        limits.set(name, number).map_err(UsageError::Limit)?;
+    }
+    Ok(limits)
+}
+
+fn number(
+    arguments: &mut Arguments,
+    option: &'static str,
+    range: RangeInclusive<u32>,
+) -> Result<Option<u32>, UsageError> {
+    let Some(value) = value(arguments, option)? else {
+        return Ok(None);
+    };
+    let number = value.to_str().and_then(|text| text.parse().ok());
+    match number.filter(|number| range.contains(number)) {
+        Some(number) => Ok(Some(number)),
+        None => {
+            let allowed = format!("a number from {} to {}", range.start(), range.end());
+            Err(UsageError::value(option, value, allowed))
+        }
+    }
+}
+
+fn port(arguments: &mut Arguments, option: &'static str) -> Result<Option<u16>, UsageError> {
+    let port = number(arguments, option, 1..=u32::from(u16::MAX))?;
+    Ok(port.and_then(|port| u16::try_from(port).ok()))
+}
+
+fn flag(arguments: &mut Arguments, option: &'static str) -> bool {
+    let mut given = false;
+    while arguments.contains(option) {
+        given = true;
+    }
+    given
+}
+
+/// The value of an option that may be given once.
+fn value(arguments: &mut Arguments, option: &'static str) -> Result<Option<OsString>, UsageError> {
+    let value = next_value(arguments, option)?;
+    match arguments.contains(option) {
+        true => Err(UsageError::Twice(option)),
+        false => Ok(value),
+    }
+}
+
+fn next_value(
+    arguments: &mut Arguments,
+    option: &'static str,
+) -> Result<Option<OsString>, UsageError> {
+    arguments
+        .opt_value_from_os_str(option, |text| Ok::<_, Infallible>(text.to_owned()))
+        .map_err(|_| UsageError::NoValue(option))
+}
+
+/// Which argument is wrong, and what it may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UsageError {
+    /// There is no such sub-command or option.
+    Unknown(OsString),
+    /// The option may be given once.
+    Twice(&'static str),
+    /// The option stands last and without its value.
+    NoValue(&'static str),
+    /// The value is not one of those allowed.
+    Value {
+        /// Of which option.
+        option: &'static str,
+        /// As it was given.
+        value: OsString,
+        /// What may be given.
+        allowed: String,
+    },
+    /// `--limit` names no limit, or a value outside its range.
+    Limit(LimitError),
+    /// Every protocol is off.
+    NothingToServe,
+}
+
+impl UsageError {
+    fn value(option: &'static str, value: OsString, allowed: impl Into<String>) -> Self {
+        let allowed = allowed.into();
+        Self::Value {
+            option,
+            value,
+            allowed,
+        }
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(argument) => {
+                let argument = escaped_bytes(argument.as_encoded_bytes());
+                write!(f, "unknown argument `{argument}`")
+            }
+            Self::Twice(option) => write!(f, "`{option}` is given twice"),
+            Self::NoValue(option) => write!(f, "`{option}` needs a value"),
+            Self::Value {
+                option,
+                value,
+                allowed,
+            } => {
+                let value = escaped_bytes(value.as_encoded_bytes());
+                write!(f, "`{option} {value}`: allowed is {allowed}")
+            }
+            Self::Limit(error) => write!(f, "`--limit`: {error}"),
+            Self::NothingToServe => f.write_str("`--rtyp off` leaves nothing to serve"),
+        }
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// What `--help` prints: the usage, the defaults and the limits.
+pub fn help() -> String {
+    let mut text = format!(
+        "\
+anteroom {version}: the session server of small multiplayer games
+
+anteroom [serve] [OPTION]...     run a server
+  --bind IP             listen here, may be repeated; default 0.0.0.0, and [::] if there is IPv6
+  --rtyp PORT|off       TCP and UDP port of rtyp, 0 for any; default {RTYP_PORT}
+  --games N             how many games rtyp hosts, {games}; default 1
+  --advertise-udp PORT  the UDP port that clients are told, if it is not the one listened on
+  --limit NAME=VALUE    set a limit, may be repeated; see below
+  --limit-loopback      limits per IP address hold for loopback too
+
+anteroom --help | --version
+
+The server prints a line for each service and then `ready`; it logs to standard error, as much as
+RUST_LOG says (default info). SIGTERM or SIGINT: it says farewell to everyone and exits.
+
+Limits           default  range
+",
+        version = env!("CARGO_PKG_VERSION"),
+        games = span(&GAMES),
+    );
+    for line in &TABLE {
+        let range = format!("{} to {}", line.min, line.max);
+        let (name, default, meaning) = (line.name, line.default, line.meaning);
+        writeln!(text, "  {name:14} {default:>9}  {range:14}  {meaning}")
+            .expect("writing to a string cannot fail");
+    }
+    text
+}
+
+fn span<T: fmt::Display>(range: &RangeInclusive<T>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use anteroom::guard::limits::Limit;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, UsageError> {
+        parse(line.split_whitespace().map(OsString::from).collect())
+    }
+
+    fn served(line: &str) -> Serve {
+        match parsed(line) {
+            Ok(Invocation::Serve(serve)) => serve,
+            other => panic!("`{line}`: {other:?}"),
+        }
+    }
+
+    fn refused(line: &str) -> String {
+        parsed(line).expect_err(line).to_string()
+    }
+
+    #[test]
+    fn without_arguments_it_serves_everything_on_its_default_port() {
+        let defaults = Serve {
+            bind: vec![],
+            rtyp: 4242,
+            games: 1,
+            advertise_udp: None,
+            limits: Limits::default(),
+            limit_loopback: false,
+        };
+        assert_eq!(served(""), defaults);
+        assert_eq!(served("serve"), defaults);
+    }
+
+    #[test]
+    fn serve_takes_every_option_with_and_without_its_name() {
+        let options = "--bind 127.0.0.1 --rtyp 0 --games 65536 --advertise-udp 65535 \
+                       --limit pending=5 --limit session-rate=0 --limit-loopback --bind [::1]";
+        let serve = served(options);
+        assert_eq!(serve, served(&format!("serve {options}")));
+        let addresses = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().expect("an address"));
+        assert_eq!(serve.bind, addresses);
+        assert_eq!((serve.rtyp, serve.games), (0, 65_536));
+        assert_eq!(serve.advertise_udp, Some(65_535));
+        assert_eq!(serve.limits.get(Limit::Pending), 5);
+        assert_eq!(serve.limits.get(Limit::SessionRate), 0);
+        assert_eq!(serve.limits.get(Limit::EventsRate), 20);
+        assert!(serve.limit_loopback);
+    }
+
+    #[test]
+    fn help_and_version_win_over_everything_else() {
+        for line in [
+            "--help",
+            "serve --help",
+            "serve --bogus --help",
+            "--games 0 --help",
+        ] {
+            assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
+        }
+        assert_eq!(parsed("--version"), Ok(Invocation::Version));
+        assert_eq!(parsed("serve --version"), Ok(Invocation::Version));
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_option_and_what_is_allowed() {
+        let range = |line: &str, allowed: &str| {
+            assert_eq!(refused(line), format!("`{line}`: allowed is {allowed}"));
+        };
+        for wrong in ["0", "65537", "-1", "x", "1.5", "99999999999999999999"] {
+            range(&format!("--games {wrong}"), "a number from 1 to 65536");
+        }
+        for wrong in ["65536", "on", "-1"] {
+            let allowed = "a port from 0 to 65535, or off";
+            range(&format!("--rtyp {wrong}"), allowed);
+        }
+        for wrong in ["0", "65536", "off"] {
+            let allowed = "a number from 1 to 65535";
+            range(&format!("--advertise-udp {wrong}"), allowed);
+        }
+        for wrong in ["localhost", "127.0.0.1:1", "[127.0.0.1]", "[::1", "1.2.3"] {
+            let allowed = "an IPv4 or IPv6 address, each once";
+            range(&format!("--bind {wrong}"), allowed);
+        }
+        assert!(refused("--bind ::1 --bind [::1]").contains("each once"));
+    }
+
+    #[test]
+    fn a_wrong_limit_names_the_limit_and_its_range_or_all_names() {
+        for wrong in ["0", "102401", "x", "-1", ""] {
+            assert_eq!(
+                refused(&format!("--limit pending={wrong}")),
+                "`--limit`: `pending` is from 1 to 102400"
+            );
+        }
+        for line in ["--limit sessions=1", "--limit pending"] {
+            let error = refused(line);
+            for limit in &TABLE {
+                assert!(error.contains(limit.name), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_unfinished_or_given_twice_is_named() {
+        let unfinished = [
+            "--rooms",
+            "--party",
+            "--accounts",
+            "--v2",
+            "--party-private",
+            "--party-loopback",
+        ];
+        for option in unfinished {
+            assert_eq!(refused(option), format!("unknown argument `{option}`"));
+        }
+        assert_eq!(refused("party host"), "unknown argument `party`");
+        assert_eq!(refused("--games 1 serve"), "unknown argument `serve`");
+        assert_eq!(refused("--games 1 --games 2"), "`--games` is given twice");
+        assert_eq!(refused("--games"), "`--games` needs a value");
+        assert_eq!(refused("--bind"), "`--bind` needs a value");
+        assert_eq!(
+            refused("--rtyp off"),
+            "`--rtyp off` leaves nothing to serve"
+        );
+        let hostile = vec![OsString::from_vec(b"\x1b[2J\xff".to_vec())];
+        let error = parse(hostile).expect_err("no such command").to_string();
+        assert_eq!(error, r"unknown argument `\u{1b}[2J\xff`");
+    }
+
+    #[test]
+    fn the_help_names_every_option_and_every_limit() {
+        let help = help();
+        let options = [
+            "--bind",
+            "--rtyp",
+            "--games",
+            "--advertise-udp",
+            "--limit",
+            "--limit-loopback",
+            "--help",
+            "--version",
+        ];
+        for option in options {
+            assert!(help.contains(option), "{option}");
+        }
+        for limit in &TABLE {
+            let about = |line: &&str| line.split_whitespace().next() == Some(limit.name);
+            let line = help.lines().find(about).expect(limit.name);
+            assert!(line.contains(&limit.default.to_string()), "{line}");
+            assert!(line.contains(limit.meaning), "{line}");
+        }
+        let unfinished = [
+            "--rooms",
+            "--party",
+            "--accounts",
+            "--v2",
+            "stun",
+            "--broker",
+        ];
+        assert!(unfinished.iter().all(|option| !help.contains(option)));
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 110),
+            "{help}"
+        );
+    }
+}

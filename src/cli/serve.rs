@@ -1,0 +1,99 @@
+//! `anteroom serve`: a server of all finished protocols, until a signal ends it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use anteroom::{Addresses, Config, Rtyp, Server};
+
+use super::args::Serve;
+use super::{print, signals};
+
+/// Serves until a signal, and then until everybody has been told.
+///
+/// # Errors
+/// [`Failure`] if there is no server, or none any more.
+pub fn run(arguments: Serve) -> Result<(), Failure> {
+    raise_descriptor_limit();
+    let server = Server::bind(config(arguments)).map_err(Failure::Server)?;
+    let remote = server.remote();
+    let stop = move || {
+        // A server that has ended by itself needs no stopping.
+        let _ = remote.stop();
+    };
+    signals::stop_with(stop).map_err(Failure::Signals)?;
+    print(&greeting(server.addresses()));
+    server.run().map_err(Failure::Server)
+}
+
+fn config(arguments: Serve) -> Config {
+    Config {
+        bind: arguments.bind,
+        limits: arguments.limits,
+        limit_loopback: arguments.limit_loopback,
+        rtyp: Some(Rtyp {
+            games: arguments.games,
+            port: arguments.rtyp,
+            advertise_udp: arguments.advertise_udp,
+            ..Rtyp::default()
+        }),
+    }
+}
+
+/// A connection is a descriptor: as many as the system grants without being root.
+fn raise_descriptor_limit() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(limit) => log::debug!("{limit} descriptors may be open"),
+        Err(error) => log::warn!("the limit of open descriptors stays as it is: {error}"),
+    }
+}
+
+/// One line for each service, and then `ready`.
+fn greeting(services: &[Addresses]) -> String {
+    let line = |it: &Addresses| {
+        let (tcp, udp) = (joined(&it.tcp), joined(&it.udp));
+        format!("{} tcp={tcp} udp={udp}\n", it.service)
+    };
+    services.iter().map(line).collect::<String>() + "ready\n"
+}
+
+fn joined(addresses: &[SocketAddr]) -> String {
+    let texts: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    texts.join(",")
+}
+
+/// Why there is no server, or none any more.
+#[derive(Debug)]
+pub enum Failure {
+    /// As the library says.
+    Server(anteroom::Error),
+    /// The system lets nobody wait for signals.
+    Signals(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(error) => error.fmt(f),
+            Self::Signals(error) => write!(f, "cannot wait for signals: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greeting_is_the_documented_one() {
+        let addresses = ["0.0.0.0:4242", "[::]:4242"].map(|text| text.parse().expect("an address"));
+        let rtyp = Addresses {
+            service: "rtyp",
+            tcp: addresses.to_vec(),
+            udp: addresses.to_vec(),
+            receive_buffers: vec![],
+        };
+        let expected = "rtyp tcp=0.0.0.0:4242,[::]:4242 udp=0.0.0.0:4242,[::]:4242\nready\n";
+        assert_eq!(greeting(&[rtyp]), expected);
+    }
+}
