@@ -1,7 +1,9 @@
 //! RTYP version 1, from outside: a peer and a host written by hand, and what is tested with them.
 
 pub mod bytes;
+pub mod hall;
 pub mod host;
 pub mod peer;
+mod rules;
 mod selftest;
 pub mod talk;

@@ -65,6 +65,8 @@ pub struct Peer {
     pub server: SocketAddr,
     /// The first sequence it uses.
     pub first: u16,
+    /// Every byte that came over TCP.
+    pub stream: Vec<u8>,
     /// Everything the server said over TCP, and when.
     pub said: Vec<(u64, Said)>,
     /// How and when the server's side of the stream ended.
@@ -99,6 +101,7 @@ impl Peer {
             udp: address,
             server: SERVER.parse().expect("an address"),
             first: 0,
+            stream: Vec::new(),
             said: Vec::new(),
             end: None,
             talk: None,
@@ -272,6 +275,12 @@ impl Peer {
         })
     }
 
+    /// The server closed the connection and had said nothing, or nothing but LoginAccepted.
+    pub fn closed_without_a_word(&self) -> bool {
+        let silent = matches!(self.said[..], [] | [(_, Said::Accepted { .. })]);
+        self.end.is_some() && silent && self.frames.left() == 0
+    }
+
     /// Accepted over UDP, and not over yet.
     pub fn is_bound(&self) -> bool {
         self.bound_at.is_some() && !self.over
@@ -317,11 +326,6 @@ impl Peer {
     pub fn server_udp(&self) -> SocketAddr {
         let port = self.accepted().map_or(self.server.port(), |it| it.2);
         SocketAddr::new(self.server.ip(), port)
-    }
-
-    /// A message is torn at the end of the stream so far.
-    pub fn torn(&self) -> bool {
-        self.frames.left() > 0
     }
 }
 
@@ -399,6 +403,7 @@ impl Actor for Peer {
         match arrival {
             Arrival::Opened(_) => {}
             Arrival::Stream(_, bytes) => {
+                self.stream.extend(bytes);
                 for message in self.frames.take(bytes) {
                     self.heard(Said::parse(&message));
                 }
