@@ -84,7 +84,7 @@ fn nothing_prints_or_unwraps_outside_tests() {
 
 #[test]
 fn nobody_sleeps() {
-    assert_tidy(&sleeps(&sources(), SLEEPERS));
+    assert_tidy(&sleeps(sources(), SLEEPERS));
 }
 
 #[test]

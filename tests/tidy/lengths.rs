@@ -54,7 +54,7 @@ fn long_ones(source: &Source) -> Vec<(String, usize)> {
 
 #[test]
 fn functions_and_files_are_short() {
-    assert_tidy(&too_long(&sources(), EXCEPTIONS));
+    assert_tidy(&too_long(sources(), EXCEPTIONS));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use source::Source;
 
@@ -21,8 +22,13 @@ fn assert_tidy(found: &[String]) {
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
-/// All Rust files of the project.
-fn sources() -> Vec<Source> {
+/// All Rust files of the project, read once.
+fn sources() -> &'static [Source] {
+    static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
+    SOURCES.get_or_init(read_sources)
+}
+
+fn read_sources() -> Vec<Source> {
     let mut sources: Vec<Source> = ["src", "tests", "benches"]
         .iter()
         .flat_map(|folder| files(&root().join(folder)))

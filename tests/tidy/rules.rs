@@ -205,14 +205,14 @@ fn unwritten(sources: &[Source], documents: &[Document]) -> Vec<String> {
 
 #[test]
 fn every_rule_has_its_test_and_every_such_test_its_rule() {
-    assert_tidy(&unmatched(&documents(), &sources()));
+    assert_tidy(&unmatched(&documents(), sources()));
 }
 
 #[test]
 fn every_protocol_has_its_rules() {
     let (sources, documents) = (sources(), documents());
     assert!(!documents.is_empty());
-    assert_tidy(&unwritten(&sources, &documents));
+    assert_tidy(&unwritten(sources, &documents));
 }
 
 fn document(protocol: &str, text: &str) -> Document {
