@@ -8,3 +8,8 @@ pub mod game;
 pub mod guard;
 pub mod protocol;
 pub mod server;
+
+pub use engine::{Event, Game, Gone, Player, Refusal, Replies, Ticket, Time, Verdict};
+pub use guard::limits::Limits;
+pub use protocol::rtyp::Rtyp;
+pub use server::{Addresses, Config, Error, Remote, Server};

@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 
-use crate::engine::Machine;
 use crate::guard::limits::Limits;
+use crate::protocol::{Plan, Rtyp};
 
 /// What a server is to be: where it listens, and how it limits its peers.
-#[derive(Debug, Clone, Default)]
+///
+/// By default nothing is served: each protocol has a field, and is a service if that is set.
+#[derive(Debug, Default)]
 pub struct Config {
     /// The addresses to bind, at most 64. Empty, which is the default, stands for all of them:
     /// `0.0.0.0`, and `[::]` where the host has IPv6. IPv6 sockets take IPv6 alone.
@@ -15,32 +17,17 @@ pub struct Config {
     pub limits: Limits,
     /// Whether loopback addresses are limited like others.
     pub limit_loopback: bool,
+    /// The rtyp service.
+    pub rtyp: Option<Rtyp>,
 }
 
-/// A service to be: its ports, and how its machine is made once they are known.
-pub(crate) struct Plan {
-    /// The protocol's name.
-    pub(crate) name: &'static str,
-    /// The TCP port, 0 for any; `None` for a service without streams.
-    pub(crate) tcp: Option<u16>,
-    /// The UDP port, 0 for any.
-    pub(crate) udp: u16,
-    /// Makes the machine.
-    pub(crate) build: Build,
-}
-
-/// Makes a service's machine.
-pub(crate) type Build = Box<dyn FnOnce(&Seat) -> Box<dyn Machine + Send>>;
-
-/// What a service's machine is told of its place when it is made.
-#[derive(Debug, Clone)]
-pub(crate) struct Seat {
-    /// The number of the service in its server, which is in its handles and tickets.
-    pub(crate) service: u8,
-    /// The UDP port, the same on all addresses.
-    pub(crate) udp_port: u16,
-    /// The numbers by which peers are limited.
-    pub(crate) limits: Limits,
-    /// Whether loopback addresses are limited like others.
-    pub(crate) limit_loopback: bool,
+impl Config {
+    /// The services it names, in the order in which they are told to users: the one list of
+    /// protocols.
+    pub(super) fn plans(&mut self) -> Vec<Plan> {
+        [self.rtyp.take().map(Rtyp::plan)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
 }

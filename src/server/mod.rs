@@ -45,9 +45,9 @@ use self::udp::Batch;
 use crate::engine::{Outbox, Time};
 use crate::guard::limits::Limit;
 use crate::guard::pending::Pending;
+use crate::protocol::Plan;
 
 pub use self::config::Config;
-pub(crate) use self::config::{Plan, Seat};
 pub use self::error::{Error, Transport};
 pub use self::remote::{Addresses, Remote, RemoteError, Stats};
 
@@ -84,8 +84,9 @@ impl Server {
     ///
     /// # Errors
     /// An [`Error`] that names the port or address, or says that nothing is to be served.
-    pub fn bind(config: Config) -> Result<Self, Error> {
-        Self::with_plans(&config, Vec::new())
+    pub fn bind(mut config: Config) -> Result<Self, Error> {
+        let plans = config.plans();
+        Self::with_plans(&config, plans)
     }
 
     /// Binds the services of `plans`, whatever protocols `config` names.
@@ -197,10 +198,10 @@ fn bind_services(config: &Config, plans: Vec<Plan>) -> Result<Vec<Service>, Erro
             max: ADDRESSES_MAX,
         });
     }
-    let (limits, limit_loopback) = (&config.limits, config.limit_loopback);
+    let limits = &config.limits;
     let services = (0..)
         .zip(plans)
-        .map(|(index, plan)| Service::bind(plan, index, &ips, limits, limit_loopback))
+        .map(|(index, plan)| Service::bind(plan, index, &ips, limits))
         .collect::<Result<Vec<_>, _>>()?;
     tell_receive_buffer(limits.get(Limit::RecvBuffer), &services);
     Ok(services)

@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use mio::{Interest, Registry};
 
 use super::bind;
-use super::config::{Plan, Seat};
 use super::counters::Counters;
 use super::dice::Dice;
 use super::error::{Error, Transport};
@@ -17,6 +16,7 @@ use super::tcp::{Accepted, Listener};
 use super::udp::{BATCH, Batch, Datagrams, segments};
 use crate::engine::{Effect, Env, Input, Machine, Outbox, Time};
 use crate::guard::limits::{Limit, Limits};
+use crate::protocol::{Plan, Seat};
 
 /// How many connections a listener accepts in a turn.
 const ACCEPTS_MAX: usize = 16;
@@ -48,7 +48,6 @@ impl Service {
         index: u8,
         ips: &[IpAddr],
         limits: &Limits,
-        limit_loopback: bool,
     ) -> Result<Self, Error> {
         let sockets = bind_datagrams(&plan, ips, limits)?;
         let listeners = bind_listeners(&plan, ips)?;
@@ -56,7 +55,6 @@ impl Service {
             service: index,
             udp_port: sockets.first().map_or(0, |socket| socket.local().port()),
             limits: limits.clone(),
-            limit_loopback,
         };
         Ok(Self {
             name: plan.name,

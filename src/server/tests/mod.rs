@@ -174,7 +174,7 @@ fn on(ips: &[&str]) -> Config {
 
 fn plan(name: &'static str, tick_ms: u64) -> (Plan, Receiver<Note>) {
     let (sender, notes) = channel();
-    let build = move |_: &super::Seat| -> Box<dyn Machine + Send> {
+    let build = move |_: &crate::protocol::Seat| -> Box<dyn Machine + Send> {
         Box::new(Echo {
             notes: sender,
             open: Vec::new(),
