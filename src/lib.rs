@@ -11,5 +11,4 @@ pub mod server;
 
 pub use engine::{Event, Game, Gone, Player, Refusal, Replies, Ticket, Time, Verdict};
 pub use guard::limits::Limits;
-pub use protocol::rtyp::Rtyp;
-pub use server::{Addresses, Config, Error, Remote, Server};
+pub use server::{Addresses, Config, Error, Remote, RemoteError, Rtyp, Server, Stats};

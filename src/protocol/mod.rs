@@ -1,34 +1,58 @@
 //! The protocols a server speaks: each a directory with its text, its codec and its policy.
 
-use crate::engine::Machine;
+use crate::engine::{Game, Machine};
 use crate::guard::limits::Limits;
 
 pub mod rtyp;
 
-pub use rtyp::Rtyp;
-
-/// A service to be: its ports, and how its machine is made once they are known.
-pub(crate) struct Plan {
-    /// The protocol's name.
-    pub(crate) name: &'static str,
-    /// The TCP port, 0 for any; `None` for a service without streams.
-    pub(crate) tcp: Option<u16>,
-    /// The UDP port, 0 for any.
-    pub(crate) udp: u16,
-    /// Makes the machine.
-    pub(crate) build: Build,
+/// The one list of protocols, and what each is made of besides its seat.
+pub(crate) enum Kind {
+    /// RTYP.
+    Rtyp {
+        /// How many games there are, 1 to 65536.
+        games: u32,
+        /// The UDP port that players are told, if not the one that is bound.
+        advertise_udp: Option<u16>,
+        /// What is played.
+        game: Box<dyn Game + Send>,
+    },
 }
 
-/// Makes a service's machine.
-pub(crate) type Build = Box<dyn FnOnce(&Seat) -> Box<dyn Machine + Send>>;
-
-/// What a service's machine is told of its place when it is made.
+/// What a service is told of its place in the server when it is made.
 #[derive(Debug, Clone)]
 pub(crate) struct Seat {
-    /// The number of the service in its server, which is in its handles and tickets.
+    /// The number of the service, which is in its handles and tickets.
     pub(crate) service: u8,
     /// The UDP port, the same on all addresses.
     pub(crate) udp_port: u16,
-    /// The numbers by which peers are limited.
+    /// The limits of a peer.
     pub(crate) limits: Limits,
+}
+
+impl Kind {
+    /// The protocol's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Rtyp { .. } => "rtyp",
+        }
+    }
+
+    /// The service itself.
+    pub(crate) fn machine(self, seat: &Seat) -> Box<dyn Machine + Send> {
+        match self {
+            Self::Rtyp {
+                games,
+                advertise_udp,
+                game,
+            } => {
+                let settings = rtyp::Settings {
+                    service: seat.service,
+                    udp_port: advertise_udp.unwrap_or(seat.udp_port),
+                    games,
+                    limits: seat.limits.clone(),
+                };
+                Box::new(rtyp::Service::new(game, &settings))
+            }
+        }
+    }
 }

@@ -3,15 +3,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use mio::net::{TcpListener, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// How often another port is tried when the system's choice for the first address is taken on
 /// another.
 const TRIES: usize = 16;
-
-/// Connections the system may hold until they are accepted.
-const BACKLOG: i32 = 1024;
 
 /// The addresses that `asked` stands for: itself, or all there are if it is empty.
 pub(super) fn addresses(asked: &[IpAddr]) -> Vec<IpAddr> {
@@ -33,7 +29,7 @@ fn has_ipv6() -> bool {
         .is_ok()
 }
 
-/// Binds `port` on each of `ips` with `bind`, which returns the port it got. Port 0: the first
+/// Binds `port` on each of `ips` with `bind`, which is told the index and returns the port it got. Port 0: the first
 /// address chooses, the others get the same; if one of them has it no more, all begin again.
 ///
 /// # Errors
@@ -41,7 +37,7 @@ fn has_ipv6() -> bool {
 pub(super) fn same_port<S>(
     ips: &[IpAddr],
     port: u16,
-    mut bind: impl FnMut(SocketAddr) -> io::Result<(S, u16)>,
+    mut bind: impl FnMut(SocketAddr, u8) -> io::Result<(S, u16)>,
 ) -> Result<Vec<S>, (SocketAddr, io::Error)> {
     let mut tries = if port == 0 { TRIES } else { 1 };
     loop {
@@ -58,45 +54,20 @@ pub(super) fn same_port<S>(
 fn bind_all<S>(
     ips: &[IpAddr],
     mut port: u16,
-    bind: &mut impl FnMut(SocketAddr) -> io::Result<(S, u16)>,
+    bind: &mut impl FnMut(SocketAddr, u8) -> io::Result<(S, u16)>,
 ) -> Result<Vec<S>, (SocketAddr, io::Error)> {
     let mut bound = Vec::with_capacity(ips.len());
-    for ip in ips {
+    for (index, ip) in (0..).zip(ips) {
         let address = SocketAddr::new(*ip, port);
-        let (socket, got) = bind(address).map_err(|error| (address, error))?;
+        let (socket, got) = bind(address, index).map_err(|error| (address, error))?;
         bound.push(socket);
         port = got;
     }
     Ok(bound)
 }
 
-/// A listener at `address`.
-pub(super) fn tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
-    let socket = socket(address, Type::STREAM, Protocol::TCP)?;
-    // The connections of a server that ended a moment ago must not keep the port from its
-    // successor. (Windows means something else by this option.)
-    #[cfg(unix)]
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    let listener = TcpListener::from_std(socket.into());
-    let local = listener.local_addr()?;
-    Ok((listener, local))
-}
-
-/// A datagram socket at `address`, with a receive buffer of `buffer` bytes or as many of them as
-/// the system grants.
-pub(super) fn udp(address: SocketAddr, buffer: usize) -> io::Result<(UdpSocket, SocketAddr)> {
-    let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
-    // A wish: a smaller buffer loses datagrams earlier, and nothing else.
-    let _ = socket.set_recv_buffer_size(buffer);
-    socket.bind(&address.into())?;
-    let socket = UdpSocket::from_std(socket.into());
-    let local = socket.local_addr()?;
-    Ok((socket, local))
-}
-
-fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+/// A socket for `address`, not yet bound to it, that never blocks.
+pub(super) fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -119,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_first_address_chooses_the_port_of_all() {
-        let bound = same_port(&ips(), 0, |address| {
+        let bound = same_port(&ips(), 0, |address, _| {
             let port = if address.port() == 0 {
                 5_000
             } else {
@@ -134,7 +105,7 @@ mod tests {
     #[test]
     fn a_chosen_port_that_is_taken_elsewhere_is_given_up_for_another() {
         let mut chosen = 5_000;
-        let bound = same_port(&ips(), 0, |address| match address.port() {
+        let bound = same_port(&ips(), 0, |address, _| match address.port() {
             0 => {
                 chosen += 1;
                 Ok((chosen, chosen))
@@ -148,7 +119,7 @@ mod tests {
     #[test]
     fn sixteen_tries_are_enough() {
         let mut tries = 0;
-        let refused = same_port(&ips(), 0, |address| match address.port() {
+        let refused = same_port(&ips(), 0, |address, _| match address.port() {
             0 => {
                 tries += 1;
                 Ok(((), 5_000))
@@ -168,7 +139,7 @@ mod tests {
             (4_242, io::ErrorKind::AddrInUse),
         ] {
             let mut calls = 0;
-            let refused = same_port(&ips(), port, |address| {
+            let refused = same_port(&ips(), port, |address, _| {
                 calls += 1;
                 if calls == 1 {
                     return Ok(((), if port == 0 { 5_000 } else { address.port() }));
@@ -191,16 +162,5 @@ mod tests {
         let all = addresses(&[]);
         assert_eq!(all[0], IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         assert_eq!(all.len() == 2, has_ipv6());
-    }
-
-    #[test]
-    fn a_port_that_is_served_cannot_be_had_again() {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (_listener, taken) = tcp(any).expect("a port");
-        let refused = tcp(taken).expect_err("taken");
-        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
-        let (_socket, taken) = udp(any, 65_536).expect("a port");
-        let refused = udp(taken, 65_536).expect_err("taken");
-        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -44,6 +44,12 @@ impl Clock {
         std::mem::take(&mut self.listening.gap)
     }
 
+    /// Lets `ms` milliseconds pass in which nothing was done.
+    #[cfg(test)]
+    pub(crate) fn stall(&mut self, ms: u64) {
+        self.start -= Duration::from_millis(ms);
+    }
+
     fn raw_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

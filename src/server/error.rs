@@ -27,12 +27,16 @@ impl fmt::Display for Transport {
 pub enum Error {
     /// No protocol is enabled: there is nothing to serve.
     NoService,
-    /// More addresses to bind than a service can have sockets.
-    TooManyAddresses {
-        /// How many were asked for.
-        count: usize,
-        /// How many there may be.
-        max: usize,
+    /// A number of the configuration is outside its range.
+    OutOfRange {
+        /// Its field.
+        argument: &'static str,
+        /// What it was.
+        value: u64,
+        /// The smallest allowed.
+        min: u64,
+        /// The largest allowed.
+        max: u64,
     },
     /// Somebody else has the port.
     PortInUse {
@@ -101,9 +105,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoService => f.write_str("no protocol is enabled: there is nothing to serve"),
-            Self::TooManyAddresses { count, max } => {
-                write!(f, "{count} addresses to bind: there may be {max} at most")
-            }
+            Self::OutOfRange {
+                argument,
+                value,
+                min,
+                max,
+            } => write!(f, "`{argument}` is from {min} to {max}, not {value}"),
             Self::PortInUse {
                 service,
                 transport,
@@ -130,7 +137,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::NoService | Self::TooManyAddresses { .. } => None,
+            Self::NoService | Self::OutOfRange { .. } => None,
             Self::PortInUse { source, .. }
             | Self::Bind { source, .. }
             | Self::Poll { source }

@@ -45,17 +45,14 @@ use self::udp::Batch;
 use crate::engine::{Outbox, Time};
 use crate::guard::limits::Limit;
 use crate::guard::pending::Pending;
-use crate::protocol::Plan;
 
-pub use self::config::Config;
+use self::config::Plan;
+pub use self::config::{Config, Rtyp};
 pub use self::error::{Error, Transport};
 pub use self::remote::{Addresses, Remote, RemoteError, Stats};
 
 /// How many events one wait takes.
 const EVENTS_MAX: usize = 256;
-
-/// How many addresses a service may be bound to.
-const ADDRESSES_MAX: usize = 64;
 
 /// A bound server: one loop for all its services, on whatever thread runs it.
 pub struct Server {
@@ -85,12 +82,12 @@ impl Server {
     /// # Errors
     /// An [`Error`] that names the port or address, or says that nothing is to be served.
     pub fn bind(mut config: Config) -> Result<Self, Error> {
-        let plans = config.plans();
+        let plans = config.take_plans()?;
         Self::with_plans(&config, plans)
     }
 
     /// Binds the services of `plans`, whatever protocols `config` names.
-    pub(crate) fn with_plans(config: &Config, plans: Vec<Plan>) -> Result<Self, Error> {
+    fn with_plans(config: &Config, plans: Vec<Plan>) -> Result<Self, Error> {
         let services = bind_services(config, plans)?;
         let poll = Poll::new().map_err(Error::poll)?;
         Self::assemble(config, poll, services).map_err(Error::poll)
@@ -191,19 +188,13 @@ fn bind_services(config: &Config, plans: Vec<Plan>) -> Result<Vec<Service>, Erro
     if plans.is_empty() {
         return Err(Error::NoService);
     }
+    config.check_addresses()?;
     let ips = bind::addresses(&config.bind);
-    if ips.len() > ADDRESSES_MAX {
-        return Err(Error::TooManyAddresses {
-            count: ips.len(),
-            max: ADDRESSES_MAX,
-        });
-    }
-    let limits = &config.limits;
     let services = (0..)
         .zip(plans)
-        .map(|(index, plan)| Service::bind(plan, index, &ips, limits))
+        .map(|(index, plan)| Service::bind(plan, index, &ips, &config.limits))
         .collect::<Result<Vec<_>, _>>()?;
-    tell_receive_buffer(limits.get(Limit::RecvBuffer), &services);
+    tell_receive_buffer(config.limits.get(Limit::RecvBuffer), &services);
     Ok(services)
 }
 

@@ -1,11 +1,12 @@
 //! One protocol at its ports: a machine, its sockets, and what was counted at them.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use mio::{Interest, Registry};
+use mio::Registry;
 
 use super::bind;
+use super::config::Plan;
 use super::counters::Counters;
 use super::dice::Dice;
 use super::error::{Error, Transport};
@@ -16,7 +17,7 @@ use super::tcp::{Accepted, Listener};
 use super::udp::{BATCH, Batch, Datagrams, segments};
 use crate::engine::{Effect, Env, Input, Machine, Outbox, Time};
 use crate::guard::limits::{Limit, Limits};
-use crate::protocol::{Plan, Seat};
+use crate::protocol::Seat;
 
 /// How many connections a listener accepts in a turn.
 const ACCEPTS_MAX: usize = 16;
@@ -71,11 +72,11 @@ impl Service {
         let service = self.index;
         for (index, listener) in (0..).zip(&mut self.listeners) {
             let token = Source::Listener { service, index }.token();
-            registry.register(&mut listener.socket, token, Interest::READABLE)?;
+            listener.register(registry, token)?;
         }
         for (index, datagrams) in (0..).zip(&mut self.sockets) {
             let token = Source::Datagrams { service, index }.token();
-            registry.register(&mut datagrams.socket, token, Interest::READABLE)?;
+            datagrams.register(registry, token)?;
         }
         Ok(())
     }
@@ -258,28 +259,22 @@ impl Service {
 
 fn bind_datagrams(plan: &Plan, ips: &[IpAddr], limits: &Limits) -> Result<Vec<Datagrams>, Error> {
     let buffer = usize::try_from(limits.get(Limit::RecvBuffer)).unwrap_or(usize::MAX);
-    let mut indices = 0..;
-    let fail = |(address, source)| Error::bind(plan.name, Transport::Udp, address, source);
-    let bound = bind::same_port(ips, plan.udp, |address| {
-        let (socket, local) = bind::udp(address, buffer)?;
-        Ok(((socket, local), local.port()))
-    });
-    let mut sockets = Vec::with_capacity(ips.len());
-    for (socket, local) in bound.map_err(fail)? {
-        let index = indices.next().unwrap_or(u8::MAX);
-        let socket = Datagrams::new(socket, local, index).map_err(|error| fail((local, error)))?;
-        sockets.push(socket);
-    }
-    Ok(sockets)
+    bind::same_port(ips, plan.udp, |address, index| {
+        let socket = Datagrams::bind(address, index, buffer)?;
+        let port = socket.local().port();
+        Ok((socket, port))
+    })
+    .map_err(|(address, source)| Error::bind(plan.name, Transport::Udp, address, source))
 }
 
 fn bind_listeners(plan: &Plan, ips: &[IpAddr]) -> Result<Vec<Listener>, Error> {
     let Some(port) = plan.tcp else {
         return Ok(Vec::new());
     };
-    bind::same_port(ips, port, |address: SocketAddr| {
-        let (socket, local) = bind::tcp(address)?;
-        Ok((Listener::new(socket, local), local.port()))
+    bind::same_port(ips, port, |address, _| {
+        let listener = Listener::bind(address)?;
+        let port = listener.local().port();
+        Ok((listener, port))
     })
     .map_err(|(address, source)| Error::bind(plan.name, Transport::Tcp, address, source))
 }

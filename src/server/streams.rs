@@ -6,18 +6,15 @@
 //! turn, so that no event of it can name a successor.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use mio::net::TcpStream;
-use mio::{Interest, Registry};
+use mio::Registry;
 use slab::Slab;
-use socket2::{SockRef, TcpKeepalive};
 
 use super::counters::Counters;
 use super::outgoing::{Outgoing, Written};
 use super::source::{SLOTS_MAX, Source};
+use super::tcp::Connection;
 use crate::engine::{Close, Conn, Time};
 use crate::guard::pending::{Admission, Pending, Place};
 
@@ -47,7 +44,7 @@ pub(super) struct Streams {
 }
 
 struct Stream {
-    socket: TcpStream,
+    socket: Connection,
     service: u8,
     conn: Conn,
     phase: Phase,
@@ -104,7 +101,7 @@ impl Streams {
     pub(super) fn admit(
         &mut self,
         service: u8,
-        socket: TcpStream,
+        socket: Connection,
         peer: SocketAddr,
         counters: &mut Counters,
     ) -> Option<Conn> {
@@ -121,7 +118,8 @@ impl Streams {
             self.lose(evicted.slot);
         }
         let mut stream = Stream::new(socket, service, conn, place);
-        if stream.register(&self.registry).is_err() {
+        let token = Source::Stream { slot: conn.slot }.token();
+        if stream.socket.register(&self.registry, token).is_err() {
             counters.unwatched += 1;
             self.pending.leave(place);
             return None;
@@ -169,12 +167,7 @@ impl Streams {
         let Some(stream) = self.open(conn) else {
             return;
         };
-        let keepalive = TcpKeepalive::new()
-            .with_time(Duration::from_secs(30))
-            .with_interval(Duration::from_secs(10))
-            .with_retries(3);
-        // Without it the session is the longer, and nothing else.
-        let _ = SockRef::from(&stream.socket).set_tcp_keepalive(&keepalive);
+        stream.socket.keep_alive();
         let place = stream.place.take();
         self.leave_pending(place);
     }
@@ -221,7 +214,7 @@ impl Streams {
         let Phase::Flushing(until) = stream.phase else {
             return;
         };
-        if stream.ended || stream.socket.shutdown(Shutdown::Write).is_err() {
+        if stream.ended || stream.socket.shut_down().is_err() {
             return self.kill(slot);
         }
         stream.phase = Phase::Draining(now + CLOSING_MS);
@@ -278,7 +271,7 @@ impl Streams {
             return Piece::Nothing;
         };
         let (service, open) = (stream.service, stream.phase == Phase::Open);
-        match read(|| stream.socket.read(buffer)) {
+        match stream.socket.read(buffer) {
             Ok(None) => Piece::Nothing,
             Ok(Some(0)) => {
                 stream.ended = true;
@@ -326,6 +319,12 @@ impl Streams {
     /// No more connections will come, so as many may be closing at once as there are.
     pub(super) fn stop(&mut self) {
         self.closing_max = usize::MAX;
+    }
+
+    /// Lets at most `max` be closing at once.
+    #[cfg(test)]
+    pub(super) fn limit_closing(&mut self, max: usize) {
+        self.closing_max = max;
     }
 
     /// Closes all open connections; their machines are to be told.
@@ -392,15 +391,8 @@ impl Streams {
         let Some(stream) = self.slots.get_mut(slot as usize) else {
             return;
         };
-        let interest = if on {
-            Interest::READABLE | Interest::WRITABLE
-        } else {
-            Interest::READABLE
-        };
         let token = Source::Stream { slot }.token();
-        let watched = self
-            .registry
-            .reregister(&mut stream.socket, token, interest);
+        let watched = stream.socket.watch_room(&self.registry, token, on);
         if watched.is_err() {
             self.lose(slot);
         }
@@ -443,7 +435,7 @@ impl Streams {
 }
 
 impl Stream {
-    fn new(socket: TcpStream, service: u8, conn: Conn, place: Place) -> Self {
+    fn new(socket: Connection, service: u8, conn: Conn, place: Place) -> Self {
         Self {
             socket,
             service,
@@ -454,25 +446,5 @@ impl Stream {
             queued: false,
             ended: false,
         }
-    }
-
-    fn register(&mut self, registry: &Registry) -> io::Result<()> {
-        // Messages are small and wait for nobody; without it they are late, and nothing else.
-        let _ = self.socket.set_nodelay(true);
-        let slot = self.conn.slot;
-        let token = Source::Stream { slot }.token();
-        registry.register(&mut self.socket, token, Interest::READABLE)
-    }
-}
-
-/// Calls `read` until it is not interrupted; `None` if there is nothing now.
-fn read(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usize>> {
-    loop {
-        return match read() {
-            Ok(count) => Ok(Some(count)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => Err(error),
-        };
     }
 }

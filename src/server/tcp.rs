@@ -1,25 +1,37 @@
-//! Listeners: bounded accepting, and what each failure of it means.
+//! Streams: how they are accepted, and what a connection can do.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use socket2::{Protocol, SockRef, TcpKeepalive, Type};
 
+use super::bind;
 use super::counters::Counters;
 use super::readiness::Readiness;
 use super::udp::folded;
 use crate::engine::Time;
 
+/// Connections the system may hold until they are accepted.
+const BACKLOG: i32 = 1024;
+
 /// How long accepting pauses when descriptors have run out. Nothing tells when there are some
 /// again.
 const PAUSE_MS: u64 = 250;
 
+/// How long no pause is logged after one was.
+const QUIET_MS: u64 = 60_000;
+
 /// One listener of a service.
 pub(super) struct Listener {
-    pub(super) socket: TcpListener,
+    socket: TcpListener,
     pub(super) readiness: Readiness,
     local: SocketAddr,
     paused_until: Option<Time>,
+    /// Pauses before this time are not logged.
+    quiet_until: Time,
 }
 
 /// What one attempt to accept came to.
@@ -34,13 +46,28 @@ pub(super) enum Accepted<S> {
 }
 
 impl Listener {
-    pub(super) fn new(socket: TcpListener, local: SocketAddr) -> Self {
-        Self {
+    /// Listens at `address`.
+    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = bind::socket(address, Type::STREAM, Protocol::TCP)?;
+        // The connections of a server that ended a moment ago must not keep the port from its
+        // successor. (Windows means something else by this option.)
+        #[cfg(unix)]
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        let socket = TcpListener::from_std(socket.into());
+        Ok(Self {
+            local: socket.local_addr()?,
             socket,
             readiness: Readiness::default(),
-            local,
             paused_until: None,
-        }
+            quiet_until: Time::ZERO,
+        })
+    }
+
+    /// Has the poll tell of who waits.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut self.socket, token, Interest::READABLE)
     }
 
     /// Where it listens.
@@ -72,8 +99,9 @@ impl Listener {
     }
 
     /// Accepts one connection.
-    pub(super) fn accept(&mut self, now: Time, counters: &mut Counters) -> Accepted<TcpStream> {
-        let result = self.socket.accept();
+    pub(super) fn accept(&mut self, now: Time, counters: &mut Counters) -> Accepted<Connection> {
+        let accepted = self.socket.accept();
+        let result = accepted.map(|(socket, peer)| (Connection { socket }, peer));
         self.judge(result, now, counters)
     }
 
@@ -102,10 +130,17 @@ impl Listener {
             Refusal::Interrupted => Accepted::Vanished,
             Refusal::Exhausted => {
                 counters.accept_paused += 1;
-                log::debug!("{}: accepting pauses: {error}", self.local);
-                self.paused_until = Some(now + PAUSE_MS);
+                self.pause(now, &error);
                 Accepted::Nobody
             }
+        }
+    }
+
+    fn pause(&mut self, now: Time, error: &io::Error) {
+        self.paused_until = Some(now + PAUSE_MS);
+        if self.quiet_until <= now {
+            self.quiet_until = now + QUIET_MS;
+            log::warn!("{}: accepting pauses: {error}", self.local);
         }
     }
 }
@@ -142,15 +177,77 @@ impl Refusal {
     }
 }
 
+/// The socket of one connection.
+pub(super) struct Connection {
+    socket: TcpStream,
+}
+
+impl Connection {
+    /// Has the poll tell of what comes.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        // Messages are small and wait for nobody; without it they are late, and nothing else.
+        let _ = self.socket.set_nodelay(true);
+        registry.register(&mut self.socket, token, Interest::READABLE)
+    }
+
+    /// Has the poll tell of room for more bytes, too, or no longer.
+    pub(super) fn watch_room(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        on: bool,
+    ) -> io::Result<()> {
+        let interest = match on {
+            true => Interest::READABLE | Interest::WRITABLE,
+            false => Interest::READABLE,
+        };
+        registry.reregister(&mut self.socket, token, interest)
+    }
+
+    /// Reads what has come; `None` if there is nothing now.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        whatever_comes(|| self.socket.read(buffer))
+    }
+
+    /// Writes as much of `bytes` as there is room for.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    /// Says to the other end that nothing more will come.
+    pub(super) fn shut_down(&self) -> io::Result<()> {
+        self.socket.shutdown(Shutdown::Write)
+    }
+
+    /// Has the system find out whether the other end of a silent connection still is there.
+    pub(super) fn keep_alive(&self) {
+        let keepalive = TcpKeepalive::new()
+            .with_time(Duration::from_secs(30))
+            .with_interval(Duration::from_secs(10))
+            .with_retries(3);
+        // Without it a session that has lost its other end lasts longer, and nothing else.
+        let _ = SockRef::from(&self.socket).set_tcp_keepalive(&keepalive);
+    }
+}
+
+/// Calls `read` until it is not interrupted; `None` if there is nothing now.
+fn whatever_comes(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usize>> {
+    loop {
+        match read() {
+            Ok(count) => return Ok(Some(count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::bind;
 
     fn listener() -> Listener {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (socket, local) = bind::tcp(any).expect("a port");
-        Listener::new(socket, local)
+        Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port")
     }
 
     fn judge(listener: &mut Listener, counters: &mut Counters, error: io::Error) -> Accepted<()> {
@@ -224,5 +321,28 @@ mod tests {
         assert!(matches!(accepted, Accepted::Nobody));
         assert!(!listener.is_ready());
         assert_eq!((counters.accept_vanished, counters.accepted), (1, 0));
+    }
+
+    #[test]
+    fn reading_tells_nothing_now_from_the_end_and_from_failure() {
+        let kinds = |kinds: &[io::ErrorKind]| {
+            let mut kinds = kinds.iter();
+            whatever_comes(move || match kinds.next() {
+                Some(kind) => Err((*kind).into()),
+                None => Ok(0),
+            })
+        };
+        use io::ErrorKind as Kind;
+        let end = kinds(&[Kind::Interrupted, Kind::Interrupted]);
+        assert!(matches!(end, Ok(Some(0))));
+        assert!(matches!(kinds(&[Kind::WouldBlock]), Ok(None)));
+        assert!(kinds(&[Kind::ConnectionReset]).is_err());
+    }
+
+    #[test]
+    fn a_port_that_is_served_cannot_be_had_again() {
+        let taken = listener();
+        let refused = Listener::bind(taken.local()).err().expect("taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -4,9 +4,11 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use mio::net::UdpSocket;
+use mio::{Interest, Registry, Token};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
-use socket2::SockRef;
+use socket2::{Protocol, SockRef, Type};
 
+use super::bind;
 use super::counters::Counters;
 use super::readiness::Readiness;
 use crate::engine::Path;
@@ -29,7 +31,7 @@ const SHORT_IS_DRY: bool = cfg!(any(target_os = "linux", target_os = "android"))
 
 /// One datagram socket of a service.
 pub(super) struct Datagrams {
-    pub(super) socket: UdpSocket,
+    socket: UdpSocket,
     pub(super) readiness: Readiness,
     state: UdpSocketState,
     index: u8,
@@ -38,16 +40,27 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// The socket number `index` of its service, bound to `local`.
-    pub(super) fn new(socket: UdpSocket, local: SocketAddr, index: u8) -> io::Result<Self> {
+    /// The socket number `index` of its service, bound to `address`, with a receive buffer of
+    /// `buffer` bytes or as many of them as the system grants.
+    pub(super) fn bind(address: SocketAddr, index: u8, buffer: usize) -> io::Result<Self> {
+        let socket = bind::socket(address, Type::DGRAM, Protocol::UDP)?;
+        // A wish: a smaller buffer loses datagrams earlier, and nothing else.
+        let _ = socket.set_recv_buffer_size(buffer);
+        socket.bind(&address.into())?;
+        let socket = UdpSocket::from_std(socket.into());
         Ok(Self {
             state: UdpSocketState::new(UdpSockRef::from(&socket))?,
             receive_buffer: granted(&socket)?,
+            local: socket.local_addr()?,
             socket,
             readiness: Readiness::default(),
             index,
-            local,
         })
+    }
+
+    /// Has the poll tell of what comes.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut self.socket, token, Interest::READABLE)
     }
 
     /// Where it is bound.
@@ -314,8 +327,7 @@ mod tests {
     }
 
     fn bound(local: &str) -> Datagrams {
-        let (socket, local) = super::super::bind::udp(address(local), 65_536).expect("a port");
-        Datagrams::new(socket, local, 3).expect("a socket")
+        Datagrams::bind(address(local), 3, 65_536).expect("a port")
     }
 
     #[test]
@@ -347,5 +359,13 @@ mod tests {
     #[test]
     fn what_was_asked_for_is_granted_as_far_as_it_goes() {
         assert_eq!(bound("127.0.0.1:0").receive_buffer(), 65_536);
+    }
+
+    #[test]
+    fn a_port_that_is_served_cannot_be_had_again() {
+        let taken = bound("127.0.0.1:0");
+        let refused = Datagrams::bind(taken.local(), 0, 65_536).err();
+        let refused = refused.expect("taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     }
 }

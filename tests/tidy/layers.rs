@@ -64,7 +64,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         is: |path| path.starts_with("src/protocol/"),
-        modules: &["bytes", "engine", "guard", "game", "protocol::", "Protocol"],
+        modules: &["bytes", "engine", "guard", "protocol::", "Protocol"],
         packages: &["log"],
         never: &[CLOCKS, THREADS, MAPS, &["wheel", "Wheel"]],
     },

@@ -1,11 +1,7 @@
 #![doc = include_str!("PROTOCOL.md")]
 
-use std::fmt;
-
 use crate::engine::{Env, Event, Game, Input, Machine, Replies, Time};
-use crate::game::Relay;
 use crate::guard::limits::{Limit, Limits};
-use crate::protocol::{Plan, Seat};
 
 mod channel;
 mod core;
@@ -19,71 +15,6 @@ pub mod wire;
 
 use self::core::{Core, Rates};
 use replies::Acting;
-
-/// The port of rtyp, TCP and UDP, unless another is wanted.
-pub const PORT: u16 = 4242;
-
-/// An rtyp service to be.
-pub struct Rtyp {
-    /// The code of its games: one for all of them. The relay by default.
-    pub game: Box<dyn Game + Send>,
-    /// How many games there are, 1 to 65536, of four players each. 1 by default.
-    pub games: u32,
-    /// The port, TCP and UDP; 0: any two. 4242 by default.
-    pub port: u16,
-    /// The UDP port that players are told, if it is not the service's own: behind a router that
-    /// forwards another.
-    pub advertise_udp: Option<u16>,
-}
-
-impl Default for Rtyp {
-    fn default() -> Self {
-        Self {
-            game: Box::new(Relay::new()),
-            games: 1,
-            port: PORT,
-            advertise_udp: None,
-        }
-    }
-}
-
-impl fmt::Debug for Rtyp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            game: _,
-            games,
-            port,
-            advertise_udp,
-        } = self;
-        f.debug_struct("Rtyp")
-            .field("games", games)
-            .field("port", port)
-            .field("advertise_udp", advertise_udp)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Rtyp {
-    /// What the server needs to know to serve it.
-    pub(crate) fn plan(self) -> Plan {
-        let port = self.port;
-        let build = move |seat: &Seat| -> Box<dyn Machine + Send> {
-            let settings = Settings {
-                service: seat.service,
-                udp_port: self.advertise_udp.unwrap_or(seat.udp_port),
-                games: self.games,
-                limits: seat.limits.clone(),
-            };
-            Box::new(Service::new(self.game, &settings))
-        };
-        Plan {
-            name: "rtyp",
-            tcp: Some(port),
-            udp: port,
-            build: Box::new(build),
-        }
-    }
-}
 
 /// The rtyp service without sockets: a [`Machine`] that any driver may feed.
 pub struct Service {

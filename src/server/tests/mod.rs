@@ -1,6 +1,8 @@
 //! A server around a machine that echoes, over real sockets on loopback.
 
 mod datagrams;
+#[cfg(unix)]
+mod descriptors;
 mod lifecycle;
 mod streams;
 
@@ -15,6 +17,7 @@ use crate::engine::event::Gone;
 use crate::engine::{
     Close, Conn, Credit, Env, Input, Machine, Player, Refusal, Replies, Ticket, Time, Verdict,
 };
+use crate::protocol::Seat;
 
 /// Longer than anything here takes; whoever waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -174,7 +177,7 @@ fn on(ips: &[&str]) -> Config {
 
 fn plan(name: &'static str, tick_ms: u64) -> (Plan, Receiver<Note>) {
     let (sender, notes) = channel();
-    let build = move |_: &crate::protocol::Seat| -> Box<dyn Machine + Send> {
+    let build = move |_: &Seat| -> Box<dyn Machine + Send> {
         Box::new(Echo {
             notes: sender,
             open: Vec::new(),

@@ -187,3 +187,21 @@ fn a_peer_that_does_not_close_is_closed_after_a_second() {
     }
     server.stop();
 }
+
+#[test]
+fn so_many_may_be_closing_and_the_one_closing_longest_makes_room() {
+    let mut server = Bound::new(&on(&["127.0.0.1"]));
+    server.server.streams.limit_closing(2);
+    let mut streams = Vec::new();
+    for dropped in [0, 0, 1, 2] {
+        let mut stream = connect(server.tcp());
+        stream.write_all(&[REJECT]).expect("written");
+        server.turn_until(2);
+        let stats = server.server.stats();
+        assert_eq!(stats.get("echo", "closing-dropped"), Some(dropped));
+        streams.push(stream);
+    }
+    for stream in streams {
+        assert_eq!(read_all(stream), REJECTED);
+    }
+}
