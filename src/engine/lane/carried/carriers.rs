@@ -62,14 +62,12 @@ impl Carriers {
         self.0.pop_front();
     }
 
-    /// The places of those whose sequence is `ack` or one of the 32 before it.
+    /// The places of those whose sequence is `ack` or one of the 32 before it. If `ack` is behind
+    /// all of them they are too far ahead to be meant, and none is.
     pub fn near(&self, ack: u16) -> Range<usize> {
         let Some(first) = self.first() else {
             return 0..0;
         };
-        if distance(first.seq, ack) < 0 {
-            return 0..0;
-        }
         let offset = |seq: u16| seq.wrapping_sub(first.seq);
         let last = offset(ack);
         let oldest = last.saturating_sub(WINDOW);

@@ -54,7 +54,7 @@ impl Receiver {
         let (mut next, mut held_bytes) = (0, self.held.bytes);
         let (mut fresh, mut fresh_bytes) = (0, 0);
         for (place, (id, len)) in events.clone().enumerate() {
-            let Some(ahead) = self.ahead(id).filter(|&ahead| ahead >= next) else {
+            let Some(ahead) = self.ahead(id) else {
                 continue;
             };
             // What is held when this one comes: from before, or from earlier in the datagram.

@@ -304,11 +304,11 @@ impl Sender {
         moved
     }
 
-    /// Where the event is in `events`, if it was transmitted and is not acknowledged.
+    /// Where an event that was transmitted is in `events`, if it is not acknowledged.
     fn in_flight(&self, id: u16) -> Option<usize> {
         let index = usize::from(id.wrapping_sub(self.oldest));
         let event = self.events.get(index)?;
-        (index < self.sent && !event.acknowledged).then_some(index)
+        (!event.acknowledged).then_some(index)
     }
 
     /// Lets go of what is acknowledged up to the oldest that is not, and of the datagrams that
