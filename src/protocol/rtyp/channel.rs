@@ -145,6 +145,11 @@ impl Channel {
             })
     }
 
+    /// Whether every event that was queued has been acknowledged.
+    pub fn is_all_acknowledged(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
     /// To be called every few seconds: a conversation without events holds no memory for them.
     pub fn rest(&mut self) {
         self.outgoing.rest();

@@ -4,6 +4,7 @@ use crate::engine::{Env, Event, Game, Input, Machine, Replies, Time};
 use crate::guard::limits::{Limit, Limits};
 
 mod channel;
+mod client;
 mod core;
 mod counters;
 mod games;
@@ -12,6 +13,8 @@ mod play;
 mod replies;
 mod session;
 pub mod wire;
+
+pub use client::{BadName, Client, End, Notice, SendError, State};
 
 use self::core::{Core, Rates};
 use replies::Acting;

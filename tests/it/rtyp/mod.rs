@@ -1,6 +1,7 @@
 //! RTYP version 1, from outside: a peer and a host written by hand, and what is tested with them.
 
 pub mod bytes;
+mod client;
 pub mod dice;
 pub mod hall;
 pub mod host;

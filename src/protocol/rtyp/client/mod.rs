@@ -11,7 +11,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::wire::{
     self, CUSTOM_FROM_CLIENT_MAX, FRAME_HEAD_BYTES, FromClient, Login, PAYLOAD_MAX, Reason,
@@ -22,8 +22,6 @@ use crate::engine::{Close, Conn, Env, Input, Machine, Path, Time};
 mod counters;
 mod notice;
 mod session;
-#[cfg(test)]
-mod tests;
 
 pub use notice::{End, Notice};
 
@@ -44,7 +42,15 @@ pub struct Client {
     now: Time,
     /// The beginning of a TCP message.
     partial: Vec<u8>,
+    report: Report,
+}
+
+/// What it has to tell.
+#[derive(Debug, Default)]
+struct Report {
+    /// To its user, about the latest call.
     notices: Notices,
+    /// To whoever asks.
     counters: Counters,
 }
 
@@ -60,7 +66,7 @@ enum Stage {
         give_up_at: Time,
     },
     /// LoginAccepted has come: binding, then playing.
-    Accepted(Session),
+    Accepted(Box<Session>),
     /// All is over.
     Ended(End),
 }
@@ -135,8 +141,7 @@ impl Client {
             stage: Stage::Connecting { give_up_at: None },
             now: Time::ZERO,
             partial: Vec::new(),
-            notices: Notices::default(),
-            counters: Counters::default(),
+            report: Report::default(),
         })
     }
 
@@ -175,7 +180,7 @@ impl Client {
     /// What the latest [`Machine::handle`] or [`Client::logout`] brought, in order. The next call
     /// forgets it.
     pub fn notices(&self) -> impl Iterator<Item = Notice<'_>> {
-        self.notices.iter()
+        self.report.notices.iter()
     }
 
     /// Sends the game's own bytes, unreliable and unordered, at once.
@@ -239,10 +244,9 @@ impl Client {
     }
 
     /// The driver could not make the connection.
-    pub fn unconnected(&mut self, env: &mut Env<'_>, kind: io::ErrorKind) {
-        self.now = env.now;
+    pub fn unconnected(&mut self, kind: io::ErrorKind) {
         if matches!(self.stage, Stage::Connecting { .. }) {
-            self.end(env, End::Unconnected(kind));
+            self.over(End::Unconnected(kind));
         }
     }
 
@@ -261,6 +265,14 @@ impl Client {
     }
 }
 
+/// An IPv4-mapped address as IPv4, as datagrams name their source.
+fn folded(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
 fn fits(bytes: &[u8], max: usize) -> Result<(), SendError> {
     match bytes.len() <= max {
         true => Ok(()),
@@ -270,7 +282,7 @@ fn fits(bytes: &[u8], max: usize) -> Result<(), SendError> {
 
 impl Machine for Client {
     fn handle(&mut self, env: &mut Env<'_>, input: Input<'_>) {
-        self.notices.clear();
+        self.report.notices.clear();
         self.now = env.now;
         if let Stage::Connecting { give_up_at } = &mut self.stage {
             give_up_at.get_or_insert(env.now + ANSWER_MS);
@@ -278,7 +290,7 @@ impl Machine for Client {
         match input {
             Input::Opened { conn, peer } => self.opened(env, conn, peer),
             Input::Stream { conn, bytes } if self.conn() == Some(conn) => self.stream(env, bytes),
-            Input::Closed { conn } => self.closed(env, conn),
+            Input::Closed { conn } => self.closed(conn),
             Input::Datagram { path, bytes } => self.datagram(env, path, bytes),
             Input::Tick => self.tick(env),
             Input::Stop => self.end(env, End::Left),
@@ -300,7 +312,7 @@ impl Machine for Client {
     }
 
     fn stats(&self) -> Vec<(&'static str, u64)> {
-        self.counters.named().collect()
+        self.report.counters.named().collect()
     }
 }
 
@@ -312,7 +324,7 @@ impl Client {
         };
         self.stage = Stage::LoggingIn {
             conn,
-            server: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
+            server: folded(peer),
             give_up_at: give_up_at.unwrap_or(env.now + ANSWER_MS),
         };
         let name = self.name.as_bytes();
@@ -371,15 +383,15 @@ impl Client {
         let mut endpoint = server;
         endpoint.set_port(udp_port);
         let session = Session::new(env, conn, endpoint, session, player);
-        self.stage = Stage::Accepted(session);
-        self.notices.push(Notice::Accepted { player });
+        self.stage = Stage::Accepted(Box::new(session));
+        self.report.notices.push(Notice::Accepted { player });
     }
 
-    fn closed(&mut self, env: &mut Env<'_>, conn: Conn) {
+    fn closed(&mut self, conn: Conn) {
         if matches!(self.stage, Stage::Connecting { .. }) {
-            self.end(env, End::Unconnected(io::ErrorKind::ConnectionRefused));
+            self.over(End::Unconnected(io::ErrorKind::ConnectionRefused));
         } else if self.conn() == Some(conn) {
-            self.end(env, End::Closed);
+            self.over(End::Closed);
         }
     }
 
@@ -397,11 +409,11 @@ impl Client {
 impl Client {
     fn datagram(&mut self, env: &mut Env<'_>, path: Path, bytes: &[u8]) {
         let heard = match &mut self.stage {
-            Stage::Accepted(session) => session.heard(env, path, bytes, &mut self.notices),
+            Stage::Accepted(session) => session.heard(env, path, bytes, &mut self.report),
             _ => Err(counters::Count::IgnoredUnbound),
         };
         match heard {
-            Ok(count) | Err(count) => self.counters.add(count),
+            Ok(count) | Err(count) => self.report.counters.add(count),
         }
     }
 
@@ -421,24 +433,28 @@ impl Client {
         }
     }
 
-    /// Ends the session: the one way out. Who ends by itself says Logout first.
+    /// Ends the session from this side. Who was logged in and leaves by itself says Logout.
     fn end(&mut self, env: &mut Env<'_>, end: End) {
-        if matches!(self.stage, Stage::Ended(_)) {
-            return;
-        }
         if let Some(conn) = self.conn() {
-            let says_logout = matches!(end, End::Left | End::Unreachable | End::Silent)
-                && matches!(self.stage, Stage::Accepted(_));
-            if says_logout {
+            let leaves = matches!(end, End::Left | End::Unreachable | End::Silent);
+            if leaves && matches!(self.stage, Stage::Accepted(_)) {
                 let reason = Reason::Left.code();
                 let logout = ToServer::Logout { reason };
                 env.out.stream(conn, |w| logout.write(w));
+                env.out.close(conn, Close::Drain);
+            } else {
+                env.out.close(conn, Close::Now);
             }
-            let how = if says_logout { Close::Drain } else { Close::Now };
-            env.out.close(conn, how);
         }
-        self.stage = Stage::Ended(end);
-        self.partial = Vec::new();
-        self.notices.push(Notice::Ended(end));
+        self.over(end);
+    }
+
+    /// The session is over, and its user is told so, once.
+    fn over(&mut self, end: End) {
+        if !matches!(self.stage, Stage::Ended(_)) {
+            self.stage = Stage::Ended(end);
+            self.partial = Vec::new();
+            self.report.notices.push(Notice::Ended(end));
+        }
     }
 }

@@ -4,17 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::super::channel::Channel;
 use super::super::wire::{
-    Events, FromClient, FromServer, Header, HeaderError, PAYLOAD_MAX, Payload, kind,
+    Events, FromClient, FromServer, Header, HeaderError, PAYLOAD_MAX, Payload, RawEvent, kind,
 };
-use super::SendError;
 use super::counters::Count;
-use super::notice::{Notice, Notices};
-use super::{Conn, End, Env, Path, Time};
+use super::notice::{End, Notice};
+use super::{Report, SendError};
 use crate::bytes::Writer;
 use crate::engine::lane::carried::Admission;
-use crate::engine::outbox::Credit;
 use crate::engine::seq::Arrival;
-use crate::engine::{entropy, source};
+use crate::engine::{Conn, Credit, Env, Path, Time, entropy, source};
 
 /// Connect is repeated after this time …
 const CONNECT_EVERY_MS: u64 = 250;
@@ -59,13 +57,7 @@ enum Phase {
 
 impl Session {
     /// The session that LoginAccepted names; its first Connect leaves.
-    pub fn new(
-        env: &mut Env<'_>,
-        conn: Conn,
-        server: SocketAddr,
-        token: u32,
-        player: u8,
-    ) -> Self {
+    pub fn new(env: &mut Env<'_>, conn: Conn, server: SocketAddr, token: u32, player: u8) -> Self {
         let mut session = Self {
             conn,
             player,
@@ -232,6 +224,7 @@ impl Session {
         let nonce = entropy::u32(env.dice).unwrap_or(spare);
         self.send(env, kind::PING, |w| w.u32_le(nonce));
         self.channel.asked(env.now, nonce);
+        self.channel.rest();
         if let Phase::Playing { pinged_at, .. } = &mut self.phase {
             *pinged_at = env.now;
         }
@@ -255,7 +248,7 @@ impl Session {
         env: &mut Env<'_>,
         path: Path,
         bytes: &[u8],
-        notices: &mut Notices,
+        report: &mut Report,
     ) -> Result<Count, Count> {
         if !source::is_plausible(&path) || !self.is_server(path.remote) {
             return Err(Count::IgnoredSource);
@@ -278,14 +271,14 @@ impl Session {
         if let Phase::Playing { heard_at, .. } = &mut self.phase {
             *heard_at = env.now;
         }
-        self.payload(env, &header, payload, notices)
+        self.payload(env, &header, payload, report)
     }
 
     /// What a new datagram says; `None` if no honest server sends it.
     fn read<'a>(&self, header: &Header, payload: &'a [u8]) -> Option<Payload<'a>> {
         let payload = Payload::read(header.kind, payload).ok()?;
         if let Payload::Events(events) = &payload {
-            let is_read = |e: super::wire::RawEvent<'_>| FromServer::read(e.kind, e.body).is_ok();
+            let is_read = |e: RawEvent<'_>| FromServer::read(e.kind, e.body).is_ok();
             let is_too_far = self.admits(events) == Admission::TooFar;
             return (events.clone().all(is_read) && !is_too_far).then_some(payload);
         }
@@ -298,34 +291,34 @@ impl Session {
         env: &mut Env<'_>,
         header: &Header,
         payload: Payload<'_>,
-        notices: &mut Notices,
+        report: &mut Report,
     ) -> Result<Count, Count> {
         if let Payload::Events(events) = payload {
-            return self.events(env, header, &events, notices);
+            return self.events(env, header, &events, report);
         }
         // Whether an Ack is urgent by this is seen when the call settles.
         self.channel.note(header.sequence);
         match payload {
-            Payload::Accept if !self.is_playing() => self.bound(env, notices),
+            Payload::Accept if !self.is_playing() => self.bound(env, report),
             Payload::Ping(nonce) => self.send(env, kind::PONG, |w| w.u32_le(nonce)),
             Payload::Pong(nonce) => {
                 self.channel.answered(env.now, nonce);
             }
-            Payload::Data(bytes) => notices.push(Notice::Data { bytes }),
+            Payload::Data(bytes) => report.notices.push(Notice::Data { bytes }),
             Payload::Accept | Payload::Ack | Payload::Connect | Payload::Events(_) => {}
         }
         Ok(Count::Received)
     }
 
     /// The first Accept: the game may begin, and a Ping goes at once.
-    fn bound(&mut self, env: &mut Env<'_>, notices: &mut Notices) {
+    fn bound(&mut self, env: &mut Env<'_>, report: &mut Report) {
         self.phase = Phase::Playing {
             heard_at: env.now,
             pinged_at: env.now,
             present: 0,
         };
         self.ping(env);
-        notices.push(Notice::Joined);
+        report.notices.push(Notice::Joined);
     }
 
     /// Takes the events of a datagram, all or none of them, and hands on those whose turn it is.
@@ -334,7 +327,7 @@ impl Session {
         env: &Env<'_>,
         header: &Header,
         events: &Events<'_>,
-        notices: &mut Notices,
+        report: &mut Report,
     ) -> Result<Count, Count> {
         if !matches!(self.admits(events), Admission::Take { .. }) {
             return Err(Count::IgnoredEventsHeld);
@@ -347,16 +340,15 @@ impl Session {
         for raw in events.clone() {
             let lane = &mut self.channel.incoming;
             lane.take(raw.id, raw.kind, raw.body, &mut |kind, body| {
-                // What has another kind is skipped.
                 let Ok(Some(event)) = FromServer::read(kind, body) else {
-                    return;
+                    return report.counters.add(Count::SkippedEvents);
                 };
                 match event {
                     FromServer::PlayerJoined { player, .. } => *present |= bit(player),
                     FromServer::PlayerLeft { player, .. } => *present &= !bit(player),
                     _ => {}
                 }
-                notices.push(event.into());
+                report.notices.push(event.into());
             });
         }
         Ok(Count::Received)
