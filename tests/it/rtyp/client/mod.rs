@@ -18,6 +18,7 @@ mod events;
 mod liveness;
 mod login;
 mod polled;
+mod service;
 
 /// The token that the host gives.
 const TOKEN: u32 = 0xDEAD_BEEF;
