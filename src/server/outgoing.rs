@@ -70,7 +70,8 @@ impl Outgoing {
         self.waiting() == 0
     }
 
-    fn waiting(&self) -> usize {
+    /// How many bytes wait.
+    pub(super) fn waiting(&self) -> usize {
         self.queue.len() - self.sent
     }
 }

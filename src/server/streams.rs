@@ -327,6 +327,13 @@ impl Streams {
         self.closing_max = max;
     }
 
+    /// How many bytes wait for connections.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        let streams = self.slots.iter();
+        streams.map(|(_, stream)| stream.outgoing.waiting()).sum()
+    }
+
     /// Closes all open connections; their machines are to be told.
     pub(super) fn close_all(&mut self, now: Time, counters: &mut Counters) {
         let open: Vec<(u8, Conn)> = self

@@ -90,11 +90,11 @@ impl Listener {
         self.paused_until
     }
 
-    /// Ends a pause that is over at `now`. Whoever came before it is announced no more.
+    /// Ends a pause that is over at `now`. Who waited before it still waits, so the listener is as
+    /// ready as it was.
     pub(super) fn resume(&mut self, now: Time) {
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
-            self.readiness.mark();
         }
     }
 

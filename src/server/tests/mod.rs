@@ -22,6 +22,9 @@ use crate::protocol::Seat;
 /// Longer than anything here takes; whoever waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Long enough for what is there already.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// What happened to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Note {
@@ -49,6 +52,7 @@ const DROP: u8 = b'N';
 const FLOOD: u8 = b'F';
 const SETTLE: u8 = b'S';
 const SWALLOW: u8 = b'-';
+const FLOOD_BYTES: usize = 60_000;
 const REJECTED: &[u8] = b"rejected";
 const FAREWELL: &[u8] = b"farewell";
 
@@ -66,7 +70,7 @@ impl Echo {
                 self.close(env, conn, Close::Drain);
             }
             DROP => self.close(env, conn, Close::Now),
-            FLOOD => env.out.stream(conn, |w| w.bytes(&[FLOOD; 60_000])),
+            FLOOD => env.out.stream(conn, |w| w.bytes(&[FLOOD; FLOOD_BYTES])),
             SETTLE => env.out.settled(conn),
             SWALLOW => {}
             _ => env.out.stream(conn, |w| w.bytes(bytes)),

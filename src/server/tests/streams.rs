@@ -1,6 +1,6 @@
 //! Connections: their bytes, their ends, and their limits.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use super::*;
@@ -81,23 +81,56 @@ fn who_never_reads_is_dropped_and_its_machine_told() {
     server.stop();
 }
 
-#[test]
-fn what_a_slow_reader_is_owed_comes_when_it_reads() {
-    let server = Running::new(&on(&["127.0.0.1"]));
-    let mut stream = connect(server.tcp());
-    let conn = opened(&server);
-    let mut floods = 0;
-    // More than the system takes at once, less than may wait.
-    while server.stat("stream-bytes-out") < 240_000 {
+/// Has a connection flood its peer, which does not read, until the first bytes wait for it; returns
+/// how many bytes that were.
+fn flood(server: &mut Bound, stream: &mut TcpStream) -> usize {
+    let mut flooded = 0;
+    while server.server.streams.waiting() == 0 {
         stream.write_all(&[FLOOD]).expect("written");
-        assert_eq!(server.note(), Note::Stream(conn, 1));
-        floods += 1;
+        let notes = server.turn_until(1);
+        assert!(matches!(notes[..], [Note::Stream(_, 1)]), "{notes:?}");
+        flooded += FLOOD_BYTES;
     }
+    flooded
+}
+
+#[test]
+fn what_waits_for_a_slow_reader_comes_when_it_reads() {
+    let mut server = Bound::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    server.turn_until(1);
+    let flooded = flood(&mut server, &mut stream);
+    let reader = std::thread::spawn(move || {
+        let mut bytes = vec![0; flooded];
+        stream.read_exact(&mut bytes).expect("all of it");
+        stream.write_all(b"more").expect("written");
+        bytes.clear();
+        bytes.resize(4, 0);
+        stream.read_exact(&mut bytes).expect("an echo");
+        bytes
+    });
+    let notes = server.turn_until(2);
+    assert!(matches!(notes[0], Note::Stream(_, 4)), "{notes:?}");
+    assert_eq!(server.server.streams.waiting(), 0);
+    assert_eq!(reader.join().expect("no panic"), b"more");
+}
+
+#[test]
+fn the_last_bytes_come_behind_what_waits() {
+    let mut server = Bound::new(&on(&["127.0.0.1"]));
+    let mut stream = connect(server.tcp());
+    server.turn_until(1);
+    let flooded = flood(&mut server, &mut stream);
     stream.write_all(&[REJECT]).expect("written");
-    let bytes = read_all(stream);
-    assert_eq!(bytes.len(), floods * 60_000 + REJECTED.len());
-    assert!(bytes.ends_with(REJECTED), "the last bytes come last");
-    server.stop();
+    server.turn_until(1);
+    assert!(server.server.streams.waiting() > REJECTED.len());
+    let reader = std::thread::spawn(move || read_all(stream));
+    while !server.server.streams.is_empty() {
+        server.server.turn(Some(PATIENCE)).expect("a turn");
+    }
+    let bytes = reader.join().expect("no reset");
+    assert_eq!(bytes.len(), flooded + REJECTED.len());
+    assert!(bytes.ends_with(REJECTED));
 }
 
 #[test]
@@ -109,12 +142,13 @@ fn more_bytes_than_a_turn_takes_need_no_new_event() {
     let mut read = 0;
     while read < 100_000 {
         let before = read;
-        server.server.turn(Some(PATIENCE)).expect("a turn");
+        server.server.turn(Some(MOMENT)).expect("a turn");
         for note in server.notes.try_iter() {
             if let Note::Stream(_, count) = note {
                 read += count;
             }
         }
+        assert!(read > before, "there is more");
         assert!(read - before <= 16 * 1024, "no more than its share");
     }
 }
