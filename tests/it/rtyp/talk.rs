@@ -19,7 +19,7 @@ const FLIGHT_IDS: u64 = 256;
 const FLIGHT_BYTES: usize = 32 * 1024;
 
 /// An event on its way out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Outgoing {
     event: Event,
     due: u64,
@@ -36,7 +36,7 @@ pub struct Got {
 }
 
 /// One side.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Talk {
     pub now: u64,
     /// What we write into the session field, and expect there.
@@ -49,6 +49,8 @@ pub struct Talk {
     pub events_at: Vec<u64>,
     /// Whether the other side is held to what it may acknowledge.
     pub strict: bool,
+    /// Acknowledges nothing, whatever came.
+    pub deaf: bool,
     /// How long an event waits before it is sent again.
     pub resend_ms: u64,
     /// The newest round trip, from a Pong.
@@ -82,6 +84,7 @@ impl Talk {
             events: Vec::new(),
             events_at: Vec::new(),
             strict: true,
+            deaf: false,
             resend_ms: 200,
             rtt: None,
             last_sent: now,
@@ -206,11 +209,6 @@ impl Talk {
         true
     }
 
-    /// Forgets that anything ever came: what we send acknowledges nothing of it.
-    pub fn forget_seen(&mut self) {
-        self.seen.clear();
-    }
-
     fn carrying(&mut self, kind: u8, payload: &[u8], ids: Vec<u64>) -> Datagram {
         let (ack, ack_bits) = self.header();
         let datagram = Datagram {
@@ -232,7 +230,7 @@ impl Talk {
 
     /// What we acknowledge: the newest that came and which of the 32 before it.
     fn header(&self) -> (u16, u32) {
-        let Some(newest) = self.seen.last().copied() else {
+        let Some(newest) = self.seen.last().copied().filter(|_| !self.deaf) else {
             return (0xFFFF, 0);
         };
         let before = self.seen.range(newest - 32..newest);

@@ -94,7 +94,7 @@ fn r37_no_place() {
         has_name: bool,
     }
     let mut conditions = Vec::new();
-    for players in [0, 2, 3, 4] {
+    for players in [0, 2, 4] {
         for running in [false, true] {
             for has_name in [false, true] {
                 if players > 0 || !running && !has_name {
