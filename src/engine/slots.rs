@@ -2,6 +2,9 @@
 
 use slab::Slab;
 
+/// A table that has run empty gives its memory back if it had room for more values than this.
+pub(super) const KEEP_EMPTY: usize = 2_048;
+
 /// A slot, and how often it was used before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -45,7 +48,11 @@ impl<T> Slots<T> {
         self.get(key)?;
         let slot = key.slot as usize;
         self.generations[slot] = self.generations[slot].wrapping_add(1);
-        self.values.try_remove(slot)
+        let value = self.values.try_remove(slot);
+        if self.values.is_empty() && self.values.capacity() > KEEP_EMPTY {
+            self.values = Slab::new();
+        }
+        value
     }
 
     /// The value; `None` if the key is stale.
@@ -100,5 +107,16 @@ mod tests {
         assert_eq!(slots.remove(first), None);
         assert_eq!(slots.iter().collect::<Vec<_>>(), [(second, &"b")]);
         assert_eq!((slots.len(), slots.is_empty()), (1, false));
+    }
+
+    #[test]
+    fn a_large_table_that_ran_empty_keeps_its_generations_and_no_memory() {
+        let mut slots = Slots::default();
+        let keys: Vec<Key> = (0..=KEEP_EMPTY).map(|n| slots.insert(n)).collect();
+        assert!(keys.iter().all(|key| slots.remove(*key).is_some()));
+        assert_eq!(slots.values.capacity(), 0);
+        let again = slots.insert(7);
+        assert_eq!(again.slot, 0);
+        assert_eq!((slots.get(again), slots.get(keys[0])), (Some(&7), None));
     }
 }

@@ -5,10 +5,11 @@
 //! are free and every key is stale.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::SocketAddr;
 
 use super::deadlines::Deadlines;
-use super::slots::Slots;
+use super::slots::{KEEP_EMPTY, Slots};
 use super::wheel::{TimerId, Wheel};
 use super::{Conn, Key, Time};
 
@@ -73,7 +74,9 @@ pub enum Due {
 /// Sessions, links and their deadlines.
 #[derive(Debug)]
 pub struct Engine<S> {
-    sessions: Slots<Session<S>>,
+    /// Each in a box of its own: a table that grows moves no sessions, one that has grown keeps
+    /// little for those who left.
+    sessions: Slots<Box<Session<S>>>,
     tokens: HashMap<u64, Key>,
     endpoints: HashMap<SocketAddr, Key>,
     links: HashMap<Conn, Link>,
@@ -99,7 +102,7 @@ impl<S> Engine<S> {
         if self.tokens.contains_key(&token) {
             return None;
         }
-        let key = self.sessions.insert(Session {
+        let key = self.sessions.insert(Box::new(Session {
             data,
             heard: now,
             conn,
@@ -107,7 +110,7 @@ impl<S> Engine<S> {
             endpoint: None,
             deadlines: Deadlines::default(),
             timer: None,
-        });
+        }));
         self.tokens.insert(token, key);
         if let Some(conn) = conn {
             self.settle(conn, key);
@@ -144,21 +147,21 @@ impl<S> Engine<S> {
 
     /// The session; `None` if it is over.
     pub fn get(&self, key: Key) -> Option<&Session<S>> {
-        self.sessions.get(key)
+        self.sessions.get(key).map(Box::as_ref)
     }
 
     /// The session; `None` if it is over.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut Session<S>> {
-        self.sessions.get_mut(key)
+        self.sessions.get_mut(key).map(Box::as_mut)
     }
 
     /// Ends the session: the one way out. Token and endpoint are free and every key is stale from
     /// now on; its link is forgotten with it. `None` if it is over already.
     pub fn end(&mut self, key: Key) -> Option<Session<S>> {
         let session = self.sessions.remove(key)?;
-        self.tokens.remove(&session.token);
+        take(&mut self.tokens, &session.token);
         if let Some(endpoint) = session.endpoint {
-            self.endpoints.remove(&endpoint);
+            take(&mut self.endpoints, &endpoint);
         }
         if let Some((timer, _)) = session.timer {
             self.wheel.cancel(timer);
@@ -167,12 +170,12 @@ impl<S> Engine<S> {
             self.forget(conn);
         }
         self.debug_check();
-        Some(session)
+        Some(*session)
     }
 
     /// All sessions, by slot.
     pub fn sessions(&self) -> impl Iterator<Item = (Key, &Session<S>)> {
-        self.sessions.iter()
+        self.sessions.iter().map(|(key, session)| (key, &**session))
     }
 
     /// How many sessions there are.
@@ -232,7 +235,7 @@ impl<S> Engine<S> {
 
     /// Forgets a connection that is closed, or about to be. A session that came by it stays.
     pub fn forget(&mut self, conn: Conn) {
-        let Some(link) = self.links.remove(&conn) else {
+        let Some(link) = take(&mut self.links, &conn) else {
             return;
         };
         if let Some(timer) = link.timer {
@@ -360,6 +363,15 @@ impl<S> Engine<S> {
             );
         }
     }
+}
+
+/// Takes an entry out of a table; one that was large and has run empty gives its memory back.
+fn take<K: Eq + Hash, V>(table: &mut HashMap<K, V>, key: &K) -> Option<V> {
+    let value = table.remove(key);
+    if table.is_empty() && table.capacity() > KEEP_EMPTY {
+        table.shrink_to_fit();
+    }
+    value
 }
 
 #[cfg(test)]
