@@ -87,8 +87,9 @@ pub struct Outbox {
     entries: Vec<Entry>,
 }
 
-/// Above this, a cleared outbox gives its memory back.
+/// Above one of these, a cleared outbox gives its memory back.
 const KEEP_BYTES: usize = 1 << 20;
+const KEEP_EFFECTS: usize = 1 << 12;
 
 impl Outbox {
     /// An empty outbox; allocates nothing.
@@ -162,11 +163,11 @@ impl Outbox {
         })
     }
 
-    /// Forgets everything, and keeps the memory unless it has grown beyond 1 MiB.
+    /// Forgets everything, and keeps the memory unless it has grown beyond 1 MiB or 4096 effects.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.arena.clear();
-        if self.arena.capacity() > KEEP_BYTES {
+        if self.arena.capacity() > KEEP_BYTES || self.entries.capacity() > KEEP_EFFECTS {
             *self = Self::default();
         }
     }
