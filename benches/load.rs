@@ -1,0 +1,122 @@
+//! The server through real sockets, next to a bare mio loop that makes the same calls: what a
+//! datagram costs, and what a login costs.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use common::floor::{Floor, Loop};
+use common::pairs::{Pairs, ns};
+use common::players::{Players, WINDOW};
+use common::report::Report;
+use common::served::Served;
+
+/// Server CPU per datagram, as a multiple of the floor's.
+const DATAGRAM: f64 = 1.25;
+/// That multiple at the most sessions, as a multiple of that at ten.
+const GROWTH: f64 = 1.2;
+/// Server CPU per login, from the connection to the Accept, as a multiple of the floor's.
+const LOGIN: f64 = 1.3;
+
+const SESSIONS: [usize; 4] = [1, 10, 100, 1_000];
+
+fn main() -> ExitCode {
+    let mut report = Report::new("load: 64-byte datagrams and logins through loopback sockets");
+    let descriptors = raise_descriptors();
+    datagrams(&mut report, descriptors);
+    logins(&mut report);
+    report.exit()
+}
+
+/// Data that comes back to its sender, in windows of 32 spread over the sessions.
+fn datagrams(report: &mut Report, descriptors: usize) {
+    let mut ratios = Vec::new();
+    for sessions in SESSIONS {
+        // A socket for each player of either loop, and both ends of each connection.
+        if descriptors < sessions * 6 + 64 {
+            report.note(&format!(
+                "{sessions} sessions: not with {descriptors} descriptors"
+            ));
+            break;
+        }
+        let pairs = echo(sessions, report.repeat(1_000));
+        report.pairs(
+            &format!("datagram, {sessions} sessions"),
+            &pairs,
+            Some(DATAGRAM),
+        );
+        ratios.push(pairs.ratio().median);
+    }
+    if let ([_, ten, ..], Some(most)) = (&ratios[..], ratios.last()) {
+        report.number(
+            "ratio at the most sessions to that at 10",
+            most / ten,
+            "x",
+            Some(GROWTH),
+        );
+    }
+}
+
+/// The nanoseconds of a datagram at the floor and at the server, of `windows` of them.
+fn echo(sessions: usize, windows: usize) -> Pairs {
+    let (mut floor, mut served) = (Floor::bind().expect("free ports"), Served::bind(sessions));
+    let mut at_floor = Players::join(&mut floor, sessions).expect("players");
+    let mut at_served = Players::join(&mut served, sessions).expect("players");
+    let measure = |players: &mut Players, subject: &mut dyn Loop| {
+        let mut spent = Duration::ZERO;
+        for _ in 0..windows {
+            spent += players.echo_window(subject).expect("a window");
+        }
+        ns(spent, windows * WINDOW)
+    };
+    let pairs = Pairs::measure(
+        || measure(&mut at_floor, &mut floor),
+        || measure(&mut at_served, &mut served),
+    );
+    assert_eq!(served.count("sessions"), sessions as u64, "nobody was lost");
+    pairs
+}
+
+/// Logins from the connection to the Accept, several at a time and one after the other.
+fn logins(report: &mut Report) {
+    for window in [8, 1] {
+        let rounds = report.repeat(400) / window;
+        let (mut floor, mut served) = (Floor::bind().expect("free ports"), Served::bind(window));
+        let pairs = Pairs::measure(
+            || login(&mut floor, window, rounds),
+            || login(&mut served, window, rounds),
+        );
+        report.pairs(
+            &format!("login to Accept, {window} at a time"),
+            &pairs,
+            Some(LOGIN),
+        );
+    }
+}
+
+/// The nanoseconds of a login. All who came leave again, which is not timed.
+fn login(subject: &mut dyn Loop, window: usize, rounds: usize) -> f64 {
+    let rounds = rounds.max(1);
+    let mut spent = Duration::ZERO;
+    for _ in 0..rounds {
+        let mut players = Players::default();
+        spent += players.join_window(subject, window).expect("players");
+        players.leave(subject);
+    }
+    ns(spent, rounds * window)
+}
+
+/// Allows as many descriptors as the system lets us have; returns how many.
+fn raise_descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let limit = setrlimit(Resource::Nofile, most).map_or(limit, |()| most);
+    limit.current.map_or(usize::MAX, |count| count as usize)
+}
