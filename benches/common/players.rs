@@ -4,7 +4,7 @@
 //! and no scheduler has a part in it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::bytes::{PAYLOAD, Speaker, accepted_token, kind, login_request};

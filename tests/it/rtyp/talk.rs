@@ -209,6 +209,11 @@ impl Talk {
         true
     }
 
+    /// Forgets that anything ever came: what we send acknowledges nothing of it.
+    pub fn forget_seen(&mut self) {
+        self.seen.clear();
+    }
+
     fn carrying(&mut self, kind: u8, payload: &[u8], ids: Vec<u64>) -> Datagram {
         let (ack, ack_bits) = self.header();
         let datagram = Datagram {

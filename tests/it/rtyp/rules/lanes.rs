@@ -540,7 +540,7 @@ fn r61_event_bodies() {
             let (mut hall, peer) = silent();
             assert!(is_acknowledged(&mut hall, peer, &[custom(0, 2)]));
             let bytes = Event::new(kind, &body).bytes(id);
-            hall[peer].send(super::super::bytes::kind::EVENTS, &bytes);
+            hall[peer].send(kind::EVENTS, &bytes);
             hall.settle();
             let reason = hall[peer].logged_out();
             assert_eq!(reason, Some(left::PROTOCOL_ERROR), "{kind} {body:02X?}");
