@@ -124,10 +124,13 @@ fn the_last_bytes_come_behind_what_waits() {
     stream.write_all(&[REJECT]).expect("written");
     server.turn_until(1);
     assert!(server.server.streams.waiting() > REJECTED.len());
+    let began = server.server.world.now;
     let reader = std::thread::spawn(move || read_all(stream));
     while !server.server.streams.is_empty() {
         server.server.turn(Some(PATIENCE)).expect("a turn");
     }
+    let took = server.server.world.now.since(began);
+    assert!(took < 900, "it is closed when all is said, not when patience ends");
     let bytes = reader.join().expect("no reset");
     assert_eq!(bytes.len(), flooded + REJECTED.len());
     assert!(bytes.ends_with(REJECTED));
