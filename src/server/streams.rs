@@ -197,8 +197,6 @@ impl Streams {
         stream.phase = Phase::Flushing(now + CLOSING_MS);
         self.leave_pending(place);
         self.closing.insert((now + CLOSING_MS, conn));
-        // What came before may have been announced already.
-        self.mark_readable(conn.slot);
         match self.flush(conn.slot) {
             Written::All => self.shut_down(conn.slot, now),
             Written::Failed => self.kill(conn.slot),

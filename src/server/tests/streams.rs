@@ -130,7 +130,10 @@ fn the_last_bytes_come_behind_what_waits() {
         server.server.turn(Some(PATIENCE)).expect("a turn");
     }
     let took = server.server.world.now.since(began);
-    assert!(took < 900, "it is closed when all is said, not when patience ends");
+    assert!(
+        took < 900,
+        "it is closed when all is said, not when patience ends"
+    );
     let bytes = reader.join().expect("no reset");
     assert_eq!(bytes.len(), flooded + REJECTED.len());
     assert!(bytes.ends_with(REJECTED));
