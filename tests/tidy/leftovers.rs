@@ -10,10 +10,7 @@ const PRINTING: [&str; 4] = ["print", "println", "eprint", "eprintln"];
 const REMINDERS: [&str; 2] = ["FIXME", "XXX"];
 
 /// Files that may sleep, and why. An entry that is no longer needed must go.
-const SLEEPERS: &[(&str, &str)] = &[(
-    "src/server/tests/lifecycle.rs",
-    "a server that stalls is a thread that does nothing for a while",
-)];
+const SLEEPERS: &[(&str, &str)] = &[];
 
 fn unfinished(source: &Source) -> Vec<String> {
     let macros = source.code.windows(2).filter(|pair| {

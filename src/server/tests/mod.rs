@@ -4,6 +4,7 @@ mod datagrams;
 #[cfg(unix)]
 mod descriptors;
 mod lifecycle;
+mod rtyp;
 mod streams;
 
 use std::io::Read;
