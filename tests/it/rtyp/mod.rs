@@ -1,11 +1,14 @@
 //! RTYP version 1, from outside: a peer and a host written by hand, and what is tested with them.
 
+pub mod books;
 pub mod bytes;
 mod client;
+mod conversation;
 pub mod dice;
 pub mod hall;
 pub mod host;
 pub mod peer;
 mod rules;
 mod selftest;
+mod simulation;
 pub mod talk;

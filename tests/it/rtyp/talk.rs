@@ -26,6 +26,14 @@ struct Outgoing {
     sends: u32,
 }
 
+/// A datagram of ours.
+#[derive(Debug, Clone)]
+struct Sent {
+    /// The events in it, until it is acknowledged.
+    ids: Vec<u64>,
+    acknowledged: bool,
+}
+
 /// Something that came, for assertions.
 #[derive(Debug, Clone)]
 pub struct Got {
@@ -60,8 +68,8 @@ pub struct Talk {
     pub last_ping: Option<u64>,
     next: u64,
     first: u64,
-    sent: BTreeMap<u64, Vec<u64>>,
-    acknowledged: BTreeSet<u64>,
+    /// Everything we sent, from the first on.
+    sent: Vec<Sent>,
     seen: BTreeSet<u64>,
     outgoing: BTreeMap<u64, Outgoing>,
     next_out: u64,
@@ -92,8 +100,7 @@ impl Talk {
             last_ping: None,
             next: first,
             first,
-            sent: BTreeMap::new(),
-            acknowledged: BTreeSet::new(),
+            sent: Vec::new(),
             seen: BTreeSet::new(),
             outgoing: BTreeMap::new(),
             next_out: BASE,
@@ -126,7 +133,8 @@ impl Talk {
 
     /// Whether the other side has acknowledged our datagram with this number (the first is 0).
     pub fn is_acknowledged(&self, index: u64) -> bool {
-        self.acknowledged.contains(&(self.first + index))
+        let sent = self.sent.get(index as usize);
+        sent.is_some_and(|sent| sent.acknowledged)
     }
 
     /// Queues an event; it goes with the next datagrams that [`Talk::due`] returns.
@@ -225,7 +233,10 @@ impl Talk {
             session: self.session,
             payload: payload.to_vec(),
         };
-        self.sent.insert(self.next, ids);
+        self.sent.push(Sent {
+            ids,
+            acknowledged: false,
+        });
         self.next += 1;
         self.last_sent = self.now;
         self.ack_due = None;
@@ -275,9 +286,10 @@ impl Talk {
                 "acknowledges what was never sent: {ack} {ack_bits:08X}"
             );
             if let Some(number) = sent {
-                self.acknowledged.insert(number);
-                for id in self.sent.get(&number).into_iter().flatten() {
-                    self.outgoing.remove(id);
+                let sent = &mut self.sent[(number - self.first) as usize];
+                sent.acknowledged = true;
+                for id in sent.ids.drain(..) {
+                    self.outgoing.remove(&id);
                 }
             }
         }

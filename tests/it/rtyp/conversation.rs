@@ -1,0 +1,509 @@
+//! Conversations of honest, silent, greedy and hostile peers, by seed; the books must balance.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use anteroom::engine::{Player, Seeded, Verdict};
+
+use super::books::Books;
+use super::bytes::{Datagram, Event, event, frame, kind, login_request};
+use super::hall::{Answer, Hall, SERVICE, Told, server};
+use super::peer::{Conduct, Peer};
+use crate::world::PeerId;
+use crate::world::link::Weather;
+use crate::world::pipe::Pieces;
+use crate::world::seeds::seeds;
+
+/// The victim of forged Connects: it never sends a byte itself.
+const VICTIM: &str = "10.66.66.66:66";
+/// How many steps a conversation has.
+const STEPS: usize = 400;
+/// Few addresses, so that they collide.
+const HOSTS: u64 = 3;
+const PORTS: u64 = 3;
+
+/// A peer and what it was made to do.
+struct Guest {
+    id: PeerId,
+    name: String,
+    nature: Nature,
+    said: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nature {
+    Honest,
+    /// Logs in and may bind, and does little by itself.
+    Silent,
+    /// Honest in form, and wants everything at once.
+    Greedy,
+    /// Sends whatever it likes.
+    Hostile,
+}
+
+/// What may happen in a step. A seed switches some of it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    Enter,
+    Leave,
+    Speak,
+    Start,
+    FallSilent,
+    Flood,
+    Garbage,
+    Forge,
+    Kick,
+    ChangeMind,
+    Answer,
+    Weather,
+    LongSilence,
+}
+
+const DEEDS: [(Deed, u64); 13] = [
+    (Deed::Enter, 12),
+    (Deed::Leave, 8),
+    (Deed::Speak, 60),
+    (Deed::Start, 2),
+    (Deed::FallSilent, 3),
+    (Deed::Flood, 5),
+    (Deed::Garbage, 10),
+    (Deed::Forge, 15),
+    (Deed::Kick, 3),
+    (Deed::ChangeMind, 2),
+    (Deed::Answer, 10),
+    (Deed::Weather, 3),
+    (Deed::LongSilence, 2),
+];
+
+struct Conversation {
+    hall: Hall,
+    dice: Seeded,
+    deeds: Vec<(Deed, u64)>,
+    players: Vec<Guest>,
+    /// How much had been told when no session was left.
+    emptied: Vec<usize>,
+    /// Handles of everyone who ever joined.
+    handles: Vec<Player>,
+}
+
+impl Conversation {
+    fn new(seed: u64) -> Self {
+        let mut dice = Seeded::new(seed.wrapping_mul(0x9E37));
+        let mut hall = Hall::new(seed);
+        hall.net.pieces = [Pieces::Whole, Pieces::Of(1), Pieces::Random(7)][dice.below(3) as usize];
+        hall.echo_only(SERVICE, victim());
+        let mut deeds = DEEDS.to_vec();
+        deeds.retain(|(deed, _)| *deed == Deed::Enter || dice.below(4) > 0);
+        Self {
+            hall,
+            dice,
+            deeds,
+            players: Vec::new(),
+            emptied: Vec::new(),
+            handles: Vec::new(),
+        }
+    }
+
+    /// Returns how many events were heard and compared.
+    fn run(&mut self) -> usize {
+        for _ in 0..STEPS {
+            let deed = self.deed();
+            self.act(deed);
+            let ms = match self.dice.below(4) {
+                0 => 0,
+                1 => self.dice.below(20),
+                _ => self.dice.below(500),
+            };
+            self.pass(ms);
+        }
+        // All that is still under way may arrive now.
+        self.hall.shelf.open().answer = Answer::Admit;
+        self.calm();
+        self.pass(60_000);
+        let heard = self.check_players(true);
+        self.hall.stop(SERVICE);
+        self.pass(2000);
+        self.check_stopped();
+        heard
+    }
+
+    fn deed(&mut self) -> Deed {
+        let all: u64 = self.deeds.iter().map(|(_, weight)| weight).sum();
+        let mut at = self.dice.below(all);
+        for (deed, weight) in &self.deeds {
+            match at.checked_sub(*weight) {
+                Some(rest) => at = rest,
+                None => return *deed,
+            }
+        }
+        Deed::Enter
+    }
+
+    /// Lets time pass, and looks at the books after every single step of the world.
+    fn pass(&mut self, ms: u64) {
+        let shelf = self.hall.shelf.clone();
+        let mut emptied = std::mem::take(&mut self.emptied);
+        self.hall.within(ms, |world| {
+            let told = shelf.open().told.len();
+            if world.stat(SERVICE, "sessions") == 0 && emptied.last() != Some(&told) {
+                emptied.push(told);
+            }
+            false
+        });
+        self.emptied = emptied;
+        self.check_counters();
+    }
+
+    fn act(&mut self, deed: Deed) {
+        match deed {
+            Deed::Enter => self.enter(),
+            Deed::Leave => self.leave(),
+            Deed::Speak => self.speak(),
+            Deed::Start => self.with_bound(|peer, _| peer.event(Event::start())),
+            Deed::FallSilent => self.with_bound(|peer, _| peer.fall_silent()),
+            Deed::Flood => self.flood(),
+            Deed::Garbage => self.garbage(),
+            Deed::Forge => self.forge(),
+            Deed::Kick => self.kick(),
+            Deed::ChangeMind => {
+                let answers = [Answer::Admit, Answer::Admit, Answer::Refuse, Answer::Wait];
+                let answer = answers[self.dice.below(4) as usize];
+                self.hall.shelf.open().answer = answer;
+            }
+            Deed::Answer => self.answer(),
+            Deed::Weather => {
+                let weathers = [Weather::clear(5), Weather::clear(150), Weather::storm()];
+                let weather = weathers[self.dice.below(3) as usize];
+                self.set_weather(weather);
+            }
+            Deed::LongSilence => self.pass(11_000),
+        }
+    }
+
+    fn enter(&mut self) {
+        let number = self.players.len();
+        let host = 1 + self.dice.below(HOSTS);
+        let port = 5000 + self.dice.below(PORTS);
+        let nature = match self.dice.below(10) {
+            0..6 => Nature::Honest,
+            6 => Nature::Silent,
+            7 => Nature::Greedy,
+            _ => Nature::Hostile,
+        };
+        let udp = format!("10.0.0.{host}:{port}");
+        let mut peer = match nature {
+            Nature::Honest | Nature::Greedy => Peer::new(&udp),
+            Nature::Silent | Nature::Hostile => Peer::silent(&udp),
+        };
+        peer.first = self.dice.next_u64() as u16;
+        if self.dice.below(4) == 0 {
+            // Logs in from elsewhere, so that its endpoint is not proven.
+            peer.tcp = "10.0.1.1:5000".parse().expect("an address");
+        }
+        let name = match self.players.last() {
+            Some(last) if self.dice.below(4) == 0 => last.name.clone(),
+            _ => format!("p{number}"),
+        };
+        let id = self.hall.add(peer);
+        if nature == Nature::Hostile && self.dice.below(3) == 0 {
+            let garbage = self.bytes(40);
+            self.hall[id].open();
+            self.hall[id].write(&garbage);
+        } else {
+            self.hall[id].login(&name);
+        }
+        self.players.push(Guest {
+            id,
+            name,
+            nature,
+            said: Vec::new(),
+        });
+    }
+
+    fn leave(&mut self) {
+        let ways: [fn(&mut Peer); 4] = [Peer::leave, Peer::fin, Peer::abort, |peer| {
+            peer.write(&frame(&[9]));
+        }];
+        let way = ways[self.dice.below(4) as usize];
+        let Some(index) = self.any(|_, peer| !peer.is_over()) else {
+            return;
+        };
+        way(&mut self.hall[self.players[index].id]);
+    }
+
+    fn speak(&mut self) {
+        let Some(index) = self.any(|_, peer| peer.is_bound()) else {
+            return;
+        };
+        let player = &mut self.players[index];
+        let text = format!("{} says {}", player.id.0, player.said.len());
+        let peer = &mut self.hall[player.id];
+        match self.dice.below(4) {
+            0 => peer.event(Event::new(event::CUSTOM, text.as_bytes())),
+            1 => drop(peer.send(kind::DATA, text.as_bytes())),
+            _ => {
+                peer.say(&text);
+                player.said.push(text);
+            }
+        }
+    }
+
+    fn flood(&mut self) {
+        let greedy: Vec<PeerId> = self
+            .players
+            .iter()
+            .filter(|player| player.nature == Nature::Greedy)
+            .map(|player| player.id)
+            .collect();
+        for id in greedy {
+            if !self.hall[id].is_bound() {
+                continue;
+            }
+            for _ in 0..100 {
+                self.hall[id].event(Event::new(event::CUSTOM, b"more"));
+                self.hall[id].send(kind::DATA, &[0; 500]);
+                self.hall[id].ping();
+            }
+        }
+    }
+
+    /// A hostile peer says anything, over TCP and in its own session over UDP.
+    fn garbage(&mut self) {
+        let is_hostile =
+            |guest: &Guest, peer: &Peer| guest.nature == Nature::Hostile && !peer.is_over();
+        let Some(index) = self.any(is_hostile) else {
+            return;
+        };
+        let id = self.players[index].id;
+        let garbage = self.bytes(600);
+        let kind = self.dice.below(10) as u8;
+        let choice = self.dice.below(6);
+        let peer = &mut self.hall[id];
+        match (choice, peer.talk.is_some()) {
+            (0, _) => peer.write(&garbage),
+            (1, _) => peer.raw(&garbage),
+            (2, true) => drop(peer.send(kind, &garbage[..garbage.len().min(9)])),
+            (3, true) => drop(peer.send(kind::EVENTS, &garbage)),
+            (_, true) => drop(peer.connect()),
+            _ => peer.write(&login_request(1, &garbage[..garbage.len().min(20)])),
+        }
+    }
+
+    /// A hostile peer claims to be somebody else, or the victim; it knows no token but its own.
+    fn forge(&mut self) {
+        let has_token = |guest: &Guest, peer: &Peer| {
+            guest.nature == Nature::Hostile && peer.accepted().is_some()
+        };
+        let Some(index) = self.any(has_token) else {
+            return;
+        };
+        let id = self.players[index].id;
+        let own = self.hall[id].token();
+        let host = 1 + self.dice.below(HOSTS);
+        let port = 5000 + self.dice.below(PORTS);
+        let (from, session): (SocketAddr, u32) = match self.dice.below(3) {
+            0 => (victim(), own),
+            1 => (victim(), own ^ 1),
+            _ => {
+                let somebody = format!("10.0.0.{host}:{port}");
+                (somebody.parse().expect("an address"), own ^ 0x100)
+            }
+        };
+        let kinds = [
+            kind::CONNECT,
+            kind::CONNECT,
+            kind::PING,
+            kind::DATA,
+            kind::EVENTS,
+            kind::ACK,
+        ];
+        let kind = kinds[self.dice.below(6) as usize];
+        let payload: &[u8] = match kind {
+            kind::PING => &[1, 2, 3, 4],
+            kind::DATA => b"forged",
+            kind::EVENTS => &Event::chat("forged").bytes(self.dice.below(4) as u16),
+            _ => &[],
+        };
+        let sequence = self.dice.below(200) as u16;
+        let datagram = Datagram::new(kind, session, payload).sequence(sequence);
+        self.hall[id].raw_from(from, &datagram.bytes());
+    }
+
+    fn kick(&mut self) {
+        self.note_handles();
+        if self.handles.is_empty() {
+            return;
+        }
+        let any = self.dice.below(self.handles.len() as u64) as usize;
+        let player = self.handles[any];
+        let is_there = self.live().contains_key(&player);
+        let kicked = self.hall.act(move |replies| replies.kick(player));
+        assert_eq!(kicked.is_ok(), is_there, "{player:?}");
+    }
+
+    fn answer(&mut self) {
+        let tickets = self.hall.shelf.open().tickets.clone();
+        let Some(newest) = tickets.len().checked_sub(1) else {
+            return;
+        };
+        let ticket = tickets[newest - self.dice.below(3).min(newest as u64) as usize];
+        let verdict = match self.dice.below(3) {
+            0 => Verdict::Refuse,
+            _ => Verdict::Admit,
+        };
+        // Whoever was answered, refused or is gone is not answered again.
+        if self.hall.answer(ticket, verdict).is_ok() {
+            let again = self.hall.answer(ticket, verdict);
+            assert!(again.is_err(), "answered twice");
+        }
+    }
+
+    fn with_bound(&mut self, deed: impl FnOnce(&mut Peer, &mut Seeded)) {
+        if let Some(index) = self.any(|_, peer| peer.is_bound()) {
+            deed(&mut self.hall[self.players[index].id], &mut self.dice);
+        }
+    }
+
+    /// One of the players for whom this holds.
+    fn any(&mut self, is_wanted: impl Fn(&Guest, &Peer) -> bool) -> Option<usize> {
+        let wanted: Vec<usize> = (0..self.players.len())
+            .filter(|index| {
+                let guest = &self.players[*index];
+                is_wanted(guest, &self.hall[guest.id])
+            })
+            .collect();
+        let count = wanted.len() as u64;
+        (count > 0).then(|| wanted[self.dice.below(count) as usize])
+    }
+
+    fn bytes(&mut self, most: u64) -> Vec<u8> {
+        let len = self.dice.below(most);
+        (0..len).map(|_| self.dice.next_u64() as u8).collect()
+    }
+
+    fn calm(&mut self) {
+        self.set_weather(Weather::clear(5));
+    }
+
+    fn set_weather(&mut self, weather: Weather) {
+        self.hall.net.weather = weather;
+        for host in 1..=HOSTS {
+            for port in 5000..5000 + PORTS {
+                let address = format!("10.0.0.{host}:{port}");
+                let address = address.parse().expect("an address");
+                self.hall.net.link(address, server()).weather = weather;
+                self.hall.net.link(server(), address).weather = weather;
+            }
+        }
+    }
+
+    fn note_handles(&mut self) {
+        let told = self.hall.told();
+        let joined = told.iter().filter_map(|told| match told {
+            Told::Joined { player, .. } => Some(*player),
+            _ => None,
+        });
+        self.handles.extend(joined);
+    }
+
+    fn live(&self) -> HashMap<Player, String> {
+        let mut live = HashMap::new();
+        for told in &self.hall.shelf.open().told {
+            match told {
+                Told::Joined { player, name } => drop(live.insert(*player, name.clone())),
+                Told::Left { player, .. } => drop(live.remove(player)),
+                _ => {}
+            }
+        }
+        live
+    }
+}
+
+fn victim() -> SocketAddr {
+    VICTIM.parse().expect("an address")
+}
+
+// The books.
+impl Conversation {
+    /// Opened less ended is alive, and the counters say what the game was told.
+    fn check_counters(&self) {
+        let count = |name: &str| self.hall.count(name);
+        let (mut asked, mut joined, mut left) = (0, 0, 0);
+        for told in &self.hall.shelf.open().told {
+            match told {
+                Told::Connecting { .. } => asked += 1,
+                Told::Joined { .. } => joined += 1,
+                Told::Left { .. } => left += 1,
+                _ => {}
+            }
+        }
+        let reasons = ["left", "shutdown", "timed-out", "protocol-error", "kicked"];
+        let ended: u64 = reasons
+            .map(|why| count(&format!("ended-{why}")))
+            .iter()
+            .sum();
+        let ended = ended + count("ended-malformed-stream");
+        assert_eq!(asked - count("rejected-refused") - ended, count("sessions"));
+        assert_eq!(joined, count("bindings"));
+        assert_eq!(joined - left, self.live().len() as u64);
+        assert!(count("logins") >= count("bindings"));
+        assert!(count("sessions") <= 4);
+        let (_, settled) = self.hall.connections(SERVICE);
+        assert!(settled as u64 <= count("sessions"));
+    }
+
+    /// Each honest player has heard what it must have heard: all of it if it is still there, the
+    /// beginning of it if it is not. And the game has heard what it said.
+    fn check_players(&self, is_calm: bool) -> usize {
+        let books = Books::keep(&self.hall.shelf.open().told, &self.emptied);
+        let mut checked = 0;
+        for player in &self.players {
+            let peer = &self.hall[player.id];
+            let namesakes = self.players.iter().filter(|it| it.name == player.name);
+            if player.nature != Nature::Honest || namesakes.count() > 1 {
+                continue;
+            }
+            let stays = books.named(&player.name);
+            let Some(stay) = stays.first() else {
+                assert!(peer.events().is_empty(), "{} never joined", player.name);
+                continue;
+            };
+            assert_eq!(stays.len(), 1);
+            let heard = peer.events();
+            let is_there = !stay.left && peer.is_bound();
+            checked += heard.len();
+            assert!(stay.hears.starts_with(heard), "{}", player.name);
+            assert!(player.said.starts_with(&stay.said), "{}", player.name);
+            if is_calm && is_there && peer.conduct.ack {
+                assert_eq!(heard.len(), stay.hears.len(), "{}", player.name);
+                assert_eq!(stay.said.len(), player.said.len(), "{}", player.name);
+            }
+        }
+        checked
+    }
+
+    fn check_stopped(&self) {
+        assert_eq!(self.hall.count("sessions"), 0);
+        assert!(self.live().is_empty());
+        assert_eq!(self.hall.connections(SERVICE), (0, 0));
+        assert_eq!(self.hall.deadline(SERVICE), None);
+        self.check_players(false);
+    }
+}
+
+#[test]
+fn the_books_balance() {
+    // A conversation in which nobody hears anything must not pass for a good one.
+    let heard = Cell::new(0);
+    let count = Cell::new(0);
+    seeds(60, |seed| {
+        heard.set(heard.get() + Conversation::new(seed).run());
+        count.set(count.get() + 1);
+    });
+    assert!(
+        heard.get() >= count.get() * 20,
+        "only {} events were heard",
+        heard.get()
+    );
+}
