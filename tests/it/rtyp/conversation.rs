@@ -9,7 +9,7 @@ use anteroom::engine::{Player, Seeded, Verdict};
 use super::books::Books;
 use super::bytes::{Datagram, Event, event, frame, kind, login_request};
 use super::hall::{Answer, Hall, SERVICE, Told, server};
-use super::peer::{Conduct, Peer};
+use super::peer::Peer;
 use crate::world::PeerId;
 use crate::world::link::Weather;
 use crate::world::pipe::Pieces;

@@ -226,7 +226,8 @@ impl Actor for Host {
                 self.stream = Some(stream);
                 self.opened_at = Some(self.now);
             }
-            Arrival::Stream(_, bytes) => {
+            Arrival::Stream(stream, bytes) => {
+                assert_eq!(Some(stream), self.stream, "one client at a time");
                 for message in self.frames.take(bytes) {
                     let login = message[0] == 1;
                     self.messages.push((self.now, message));
@@ -235,8 +236,15 @@ impl Actor for Host {
                     }
                 }
             }
-            Arrival::Ended(_, how) => self.end = Some((self.now, how)),
-            Arrival::Datagram { from, bytes, .. } => self.datagram(from, bytes),
+            Arrival::Ended(stream, how) if Some(stream) == self.stream => {
+                self.end = Some((self.now, how));
+            }
+            // An older client's.
+            Arrival::Ended(..) => {}
+            Arrival::Datagram { from, to, bytes } => {
+                assert_eq!(to, self.address);
+                self.datagram(from, bytes);
+            }
         }
         self.send_due();
     }

@@ -9,9 +9,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
-use anteroom::engine::{
-    Close, Command, Effect, Entropy, Env, Input, Machine, Outbox, Path, Seeded,
-};
+use anteroom::engine::{Close, Effect, Entropy, Env, Input, Machine, Outbox, Path, Seeded};
 
 pub mod link;
 pub mod machine;
@@ -167,12 +165,6 @@ impl<P: Actor> World<P> {
         PeerId(id)
     }
 
-    /// All actors that were added, in their order.
-    pub fn peers(&self) -> impl Iterator<Item = (PeerId, &P)> {
-        let actors = self.peers.iter().map(|member| &member.actor);
-        actors.enumerate().map(|(id, actor)| (PeerId(id), actor))
-    }
-
     /// The virtual clock, in milliseconds.
     pub fn now(&self) -> u64 {
         self.net.now
@@ -216,11 +208,6 @@ impl<P: Actor> World<P> {
     /// Says to a machine that it shall stop.
     pub fn stop(&mut self, machine: usize) {
         self.input(machine, Input::Stop);
-    }
-
-    /// Gives a machine a command.
-    pub fn command(&mut self, machine: usize, command: Command) {
-        self.input(machine, Input::Command(command));
     }
 
     /// Calls something that has the effects of a machine without being an input: a method of a
@@ -277,12 +264,6 @@ impl<P: Actor> World<P> {
     /// When a machine wants to be woken.
     pub fn deadline(&self, machine: usize) -> Option<u64> {
         self.nodes[machine].deadline()
-    }
-
-    /// The end of an actor's connection, to change how its bytes are cut.
-    pub fn end_of(&self, peer: PeerId, name: u32) -> Option<EndId> {
-        let ends = &self.peers[peer.0].ends;
-        ends.iter().find(|(key, _)| *key == name).map(|end| end.1)
     }
 }
 

@@ -309,8 +309,7 @@ fn the_same_seed_gives_the_same_run() {
         world[puppet].connect(0);
         world[puppet].write(0, b"something that is cut into pieces");
         world.for_ms(100);
-        let saw = mirror.get().saw.clone();
-        saw
+        std::mem::take(&mut mirror.get().saw)
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));

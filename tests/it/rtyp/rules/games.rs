@@ -1,6 +1,8 @@
 //! Section 3.6: games, placement, and the game's own word.
 
-use anteroom::engine::{Gone, Refusal, Verdict};
+use std::sync::{Arc, Mutex};
+
+use anteroom::engine::{Game, Gone, Refusal, Replies, Time, Verdict};
 
 use super::super::bytes::{Event, Said, frame, kind, login_request, logout, rejected};
 use super::super::hall::{Answer, Hall, Told, address};
@@ -375,4 +377,44 @@ fn r44_handles_go_stale() {
         assert_eq!(hall.answer(ticket, Verdict::Refuse), Err(Gone));
     }
     assert!(hall[new].is_bound());
+}
+
+/// A game that wants to be woken every 50 ms, and forgets once to say when next.
+struct Clockwork {
+    due: Time,
+    stubborn: bool,
+    ticks: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Game for Clockwork {
+    fn event(&mut self, _now: Time, _event: anteroom::engine::Event<'_>, _out: &mut dyn Replies) {}
+
+    fn wake(&self) -> Option<Time> {
+        Some(self.due)
+    }
+
+    fn tick(&mut self, now: Time, _out: &mut dyn Replies) {
+        self.ticks.lock().expect("not poisoned").push(now.ms());
+        if !self.stubborn {
+            self.due = now + 50;
+        }
+    }
+}
+
+#[test]
+fn a_game_is_woken_when_it_said_and_cannot_make_the_loop_spin() {
+    for (stubborn, count) in [(false, 20), (true, 1000)] {
+        let ticks = Arc::new(Mutex::new(Vec::new()));
+        let game = Clockwork {
+            due: Time::from_ms(1_000_050),
+            stubborn,
+            ticks: Arc::clone(&ticks),
+        };
+        let mut hall = Hall::with_game(seed(), Box::new(game));
+        assert_eq!(hall.now(), 1_000_000);
+        hall.for_ms(1049);
+        let ticks = ticks.lock().expect("not poisoned");
+        assert_eq!(ticks.first(), Some(&1_000_050));
+        assert_eq!(ticks.len(), count);
+    }
 }

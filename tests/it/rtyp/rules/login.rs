@@ -29,6 +29,9 @@ fn verdict(hall: &mut Hall, request: &[u8]) -> Option<Said> {
     said
 }
 
+/// A way to leave.
+type Way = fn(&mut Peer);
+
 #[test]
 fn r14_token_never_zero_and_never_a_live_one() {
     let dice = Rigged::new(&[0, 0, 7, 7, 0, 8]);
@@ -224,7 +227,7 @@ fn r20_silent_after_login() {
 
 #[test]
 fn r21_the_player_leaves() {
-    let ways: [(&str, fn(&mut Peer)); 6] = [
+    let ways: [(&str, Way); 6] = [
         ("logout", |peer| peer.write(&logout(0))),
         ("shutdown", |peer| peer.write(&logout(1))),
         ("unknown reason", |peer| peer.write(&logout(200))),

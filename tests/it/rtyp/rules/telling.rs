@@ -15,6 +15,9 @@ fn full() -> (Hall, [PeerId; 5]) {
     (hall, peers)
 }
 
+/// A way to leave.
+type Way = fn(&mut Peer);
+
 #[test]
 fn r64_joining() {
     let mut hall = Hall::with_games(seed(), 2);
@@ -37,7 +40,7 @@ fn r64_joining() {
 
 #[test]
 fn r65_leaving() {
-    let ways: [(u8, fn(&mut Peer)); 7] = [
+    let ways: [(u8, Way); 7] = [
         (left::LEFT, Peer::leave),
         (left::LEFT, Peer::fin),
         (left::LEFT, Peer::abort),
