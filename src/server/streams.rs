@@ -161,13 +161,11 @@ impl Streams {
         }
     }
 
-    /// The connection has logged in. It may now be silent for long, so the system is to find out
-    /// whether its other end still is there.
+    /// The connection has logged in.
     pub(super) fn settle(&mut self, conn: Conn) {
         let Some(stream) = self.open(conn) else {
             return;
         };
-        stream.socket.keep_alive();
         let place = stream.place.take();
         self.leave_pending(place);
     }

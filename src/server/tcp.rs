@@ -17,6 +17,10 @@ use crate::engine::Time;
 /// Connections the system may hold until they are accepted.
 const BACKLOG: i32 = 1024;
 
+/// A connection has the options of its listener, so that they are set once. Elsewhere nobody
+/// promises it, and they are set for each.
+const INHERITED: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
 /// How long accepting pauses when descriptors have run out. Nothing tells when there are some
 /// again.
 const PAUSE_MS: u64 = 250;
@@ -53,6 +57,9 @@ impl Listener {
         // successor. (Windows means something else by this option.)
         #[cfg(unix)]
         socket.set_reuse_address(true)?;
+        if INHERITED {
+            set_options(SockRef::from(&socket));
+        }
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         let socket = TcpListener::from_std(socket.into());
@@ -185,8 +192,9 @@ pub(super) struct Connection {
 impl Connection {
     /// Has the poll tell of what comes.
     pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        // Messages are small and wait for nobody; without it they are late, and nothing else.
-        let _ = self.socket.set_nodelay(true);
+        if !INHERITED {
+            set_options(SockRef::from(&self.socket));
+        }
         registry.register(&mut self.socket, token, Interest::READABLE)
     }
 
@@ -218,16 +226,19 @@ impl Connection {
     pub(super) fn shut_down(&self) -> io::Result<()> {
         self.socket.shutdown(Shutdown::Write)
     }
+}
 
-    /// Has the system find out whether the other end of a silent connection still is there.
-    pub(super) fn keep_alive(&self) {
-        let keepalive = TcpKeepalive::new()
-            .with_time(Duration::from_secs(30))
-            .with_interval(Duration::from_secs(10))
-            .with_retries(3);
-        // Without it a session that has lost its other end lasts longer, and nothing else.
-        let _ = SockRef::from(&self.socket).set_tcp_keepalive(&keepalive);
-    }
+/// What a connection needs. Without it messages are late, or a session that has lost its other end
+/// lasts longer, and nothing else.
+fn set_options(socket: SockRef<'_>) {
+    // Messages are small and wait for nobody.
+    let _ = socket.set_tcp_nodelay(true);
+    // Nothing else finds out that the other end of a silent connection is gone.
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(30))
+        .with_interval(Duration::from_secs(10))
+        .with_retries(3);
+    let _ = socket.set_tcp_keepalive(&keepalive);
 }
 
 /// Calls `read` until it is not interrupted; `None` if there is nothing now.
@@ -252,6 +263,27 @@ mod tests {
 
     fn judge(listener: &mut Listener, counters: &mut Counters, error: io::Error) -> Accepted<()> {
         listener.judge(Err(error), Time::from_ms(1_000), counters)
+    }
+
+    #[test]
+    fn who_is_accepted_has_the_options_of_a_connection() {
+        let mut listener = listener();
+        let poll = mio::Poll::new().expect("a poll");
+        let _peer = std::net::TcpStream::connect(listener.local()).expect("a connection");
+        let accepted = listener.accept(Time::ZERO, &mut Counters::default());
+        let Accepted::One(mut connection, _) = accepted else {
+            panic!("nobody was there");
+        };
+        connection
+            .register(poll.registry(), Token(0))
+            .expect("registered");
+        let socket = SockRef::from(&connection.socket);
+        assert!(socket.tcp_nodelay().expect("an option"));
+        assert!(socket.keepalive().expect("an option"));
+        assert_eq!(
+            socket.tcp_keepalive_time().expect("an option"),
+            Duration::from_secs(30)
+        );
     }
 
     #[test]
