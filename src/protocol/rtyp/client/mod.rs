@@ -177,8 +177,8 @@ impl Client {
         self.session().is_none_or(Session::is_all_acknowledged)
     }
 
-    /// What the latest [`Machine::handle`] or [`Client::logout`] brought, in order. The next call
-    /// forgets it.
+    /// What the latest [`Machine::handle`], [`Client::logout`] or [`Client::unconnected`] brought,
+    /// in order. The next one of them forgets it.
     pub fn notices(&self) -> impl Iterator<Item = Notice<'_>> {
         self.report.notices.iter()
     }
@@ -229,8 +229,11 @@ impl Client {
     /// Leaves, at whatever stage: says Logout if logged in, and closes. Events that were not
     /// acknowledged may be lost. It has ended when this returns; ending twice does nothing.
     pub fn logout(&mut self, env: &mut Env<'_>) {
-        self.now = env.now;
-        self.end(env, End::Left);
+        if !matches!(self.stage, Stage::Ended(_)) {
+            self.report.notices.clear();
+            self.now = env.now;
+            self.end(env, End::Left);
+        }
     }
 
     /// Keeps the session alive from within a long load, when nothing else drives the client:
@@ -246,6 +249,7 @@ impl Client {
     /// The driver could not make the connection.
     pub fn unconnected(&mut self, kind: io::ErrorKind) {
         if matches!(self.stage, Stage::Connecting { .. }) {
+            self.report.notices.clear();
             self.over(End::Unconnected(kind));
         }
     }
