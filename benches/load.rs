@@ -7,8 +7,7 @@ mod common;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
+use common::descriptors;
 use common::floor::{Floor, Loop};
 use common::pairs::{Pairs, ns};
 use common::players::{Players, WINDOW};
@@ -23,10 +22,12 @@ const GROWTH: f64 = 1.2;
 const LOGIN: f64 = 1.3;
 
 const SESSIONS: [usize; 4] = [1, 10, 100, 1_000];
+/// A datagram socket and both ends of a connection for each player of either loop.
+const DESCRIPTORS_EACH: usize = 6;
 
 fn main() -> ExitCode {
     let mut report = Report::new("load: 64-byte datagrams and logins through loopback sockets");
-    let descriptors = raise_descriptors();
+    let descriptors = descriptors::raise();
     datagrams(&mut report, descriptors);
     logins(&mut report);
     report.exit()
@@ -36,8 +37,7 @@ fn main() -> ExitCode {
 fn datagrams(report: &mut Report, descriptors: usize) {
     let mut ratios = Vec::new();
     for sessions in SESSIONS {
-        // A socket for each player of either loop, and both ends of each connection.
-        if descriptors < sessions * 6 + 64 {
+        if descriptors < sessions * DESCRIPTORS_EACH {
             report.note(&format!(
                 "{sessions} sessions: not with {descriptors} descriptors"
             ));
@@ -81,10 +81,12 @@ fn echo(sessions: usize, windows: usize) -> Pairs {
     pairs
 }
 
-/// Logins from the connection to the Accept, several at a time and one after the other.
+/// Logins from the connection to the Accept, each when the one before it is over; and several at
+/// a time, for comparison. The floor answers a Connect once; the server, which must, sends a Ping
+/// behind the Accept, and that is most of the difference.
 fn logins(report: &mut Report) {
-    for window in [8, 1] {
-        let rounds = report.repeat(400) / window;
+    for (window, limit) in [(1, Some(LOGIN)), (8, None)] {
+        let rounds = report.repeat(800) / window;
         let (mut floor, mut served) = (Floor::bind().expect("free ports"), Served::bind(window));
         let pairs = Pairs::measure(
             || login(&mut floor, window, rounds),
@@ -93,7 +95,7 @@ fn logins(report: &mut Report) {
         report.pairs(
             &format!("login to Accept, {window} at a time"),
             &pairs,
-            Some(LOGIN),
+            limit,
         );
     }
 }
@@ -108,15 +110,4 @@ fn login(subject: &mut dyn Loop, window: usize, rounds: usize) -> f64 {
         players.leave(subject);
     }
     ns(spent, rounds * window)
-}
-
-/// Allows as many descriptors as the system lets us have; returns how many.
-fn raise_descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    let limit = setrlimit(Resource::Nofile, most).map_or(limit, |()| most);
-    limit.current.map_or(usize::MAX, |count| count as usize)
 }

@@ -12,6 +12,11 @@ mod bytes;
 #[allow(dead_code, reason = "shared with the benches")]
 mod machine;
 
+#[path = "heap/clients.rs"]
+mod clients;
+#[path = "heap/server.rs"]
+mod server;
+
 use allocation_counter::measure;
 use anteroom::engine::{Machine, Path};
 use anteroom::game::Relay;

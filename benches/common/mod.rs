@@ -2,12 +2,14 @@
 //!
 //! - [`report`] options, limits, the lines that are printed, the exit code;
 //! - [`pairs`] how a number is measured: CPU time, floor and subject in turn;
+//! - [`descriptors`] how many sockets there may be;
 //! - [`bytes`] RTYP by hand, [`machine`] a service without sockets and its peers;
 //! - [`floor`] the bare mio loop, [`served`] the server as such a loop, [`players`] those who load
 //!   either through real sockets.
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
 pub mod bytes;
+pub mod descriptors;
 pub mod floor;
 pub mod machine;
 pub mod pairs;
