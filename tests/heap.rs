@@ -179,19 +179,23 @@ fn refusals_allocate_nothing() {
 #[test]
 fn who_talks_too_much_is_refused_without_allocating() {
     let (mut driven, mut peers) = full_games(1);
-    play(&mut driven, &mut peers, 1, &events(0..1));
-    let late = event(2, event_kind::CHAT, b"\x02\0hi");
-    let far = event(300, event_kind::CHAT, b"\x02\0hi");
-    assert!(late.len() == far.len());
-    let spent = measure(|| {
-        for _ in 0..2_000 {
-            let peer = &mut peers[0];
-            let data = peer.speaker.say(kind::DATA, &PAYLOAD);
-            driven.datagram(peer.path, data);
-        }
-    });
-    assert_eq!(spent.count_total, 0, "{spent:?}");
-    assert!(driven.count("ignored-session-rate") > 1_000);
+    let chat = |id: u16| event(id, event_kind::CHAT, b"\x02\0hi");
+    let mut say = |driven: &mut Driven, kind: u8, payload: &[u8]| {
+        let peer = &mut peers[0];
+        driven.datagram(peer.path, peer.speaker.say(kind, payload));
+    };
+    (0..600).for_each(|_| say(&mut driven, kind::DATA, &PAYLOAD));
+    (0..40).for_each(|id| say(&mut driven, kind::EVENTS, &chat(id)));
+    let next = chat(40);
+    for (counter, kind, payload) in [
+        ("ignored-session-rate", kind::DATA, &PAYLOAD[..]),
+        ("ignored-events-rate", kind::EVENTS, &next[..]),
+    ] {
+        let before = driven.count(counter);
+        let spent = measure(|| (0..100).for_each(|_| say(&mut driven, kind, payload)));
+        assert_eq!(driven.count(counter) - before, 100, "{counter}");
+        assert_eq!(spent.count_total, 0, "{counter}: {spent:?}");
+    }
 }
 
 #[test]
