@@ -11,7 +11,12 @@ use anteroom::guard::limits::{LimitError, Limits, TABLE};
 use pico_args::Arguments;
 
 const RTYP_PORT: u16 = 4242;
+const SERVER: &str = "127.0.0.1:4242";
 const GAMES: RangeInclusive<u32> = 1..=65_536;
+const COUNT: RangeInclusive<u32> = 1..=10_000;
+const SECONDS: RangeInclusive<u32> = 1..=u32::MAX;
+const RATE_HZ: RangeInclusive<u32> = 1..=1000;
+const NAME_BYTES: RangeInclusive<usize> = 1..=16;
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +27,10 @@ pub enum Invocation {
     Version,
     /// Run a server.
     Serve(Serve),
+    /// Run some players.
+    Bots(Bots),
+    /// Be a player who talks.
+    Chat(Chat),
 }
 
 /// `anteroom serve`, and `anteroom` alone.
@@ -39,6 +48,28 @@ pub struct Serve {
     pub limits: Limits,
     /// Whether limits per IP hold for loopback too.
     pub limit_loopback: bool,
+}
+
+/// `anteroom bots`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bots {
+    /// HOST:PORT of the server.
+    pub server: String,
+    /// How many players.
+    pub count: u32,
+    /// For how long, in seconds; none means until stopped.
+    pub seconds: Option<u32>,
+    /// How many Data datagrams each of them sends a second.
+    pub rate_hz: u32,
+}
+
+/// `anteroom chat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chat {
+    /// HOST:PORT of the server.
+    pub server: String,
+    /// The player's name.
+    pub name: String,
 }
 
 /// Understands `arguments`, the program's own name not among them.
@@ -59,6 +90,8 @@ pub fn parse(mut arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     }
     let invocation = match command.to_str() {
         Some("serve") => Invocation::Serve(serve(&mut arguments)?),
+        Some("bots") => Invocation::Bots(bots(&mut arguments)?),
+        Some("chat") => Invocation::Chat(chat(&mut arguments)?),
         _ => return Err(UsageError::Unknown(command)),
     };
     match arguments.finish().into_iter().next() {
@@ -75,6 +108,22 @@ fn serve(arguments: &mut Arguments) -> Result<Serve, UsageError> {
         advertise_udp: port(arguments, "--advertise-udp")?,
         limits: limits(arguments)?,
         limit_loopback: flag(arguments, "--limit-loopback"),
+    })
+}
+
+fn bots(arguments: &mut Arguments) -> Result<Bots, UsageError> {
+    Ok(Bots {
+        server: server(arguments)?,
+        count: number(arguments, "--count", COUNT)?.unwrap_or(4),
+        seconds: number(arguments, "--seconds", SECONDS)?,
+        rate_hz: number(arguments, "--rate", RATE_HZ)?.unwrap_or(30),
+    })
+}
+
+fn chat(arguments: &mut Arguments) -> Result<Chat, UsageError> {
+    Ok(Chat {
+        server: server(arguments)?,
+        name: name(arguments)?,
     })
 }
 
@@ -126,6 +175,41 @@ fn limits(arguments: &mut Arguments) -> Result<Limits, UsageError> {
         limits.set(name, number).map_err(UsageError::Limit)?;
     }
     Ok(limits)
+}
+
+fn server(arguments: &mut Arguments) -> Result<String, UsageError> {
+    let Some(value) = value(arguments, "--server")? else {
+        return Ok(SERVER.to_owned());
+    };
+    match value.to_str().filter(|text| is_endpoint(text)) {
+        Some(endpoint) => Ok(endpoint.to_owned()),
+        None => {
+            let allowed = "HOST:PORT, with a PORT from 1 to 65535";
+            Err(UsageError::value("--server", value, allowed))
+        }
+    }
+}
+
+fn is_endpoint(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0)
+    })
+}
+
+fn name(arguments: &mut Arguments) -> Result<String, UsageError> {
+    let value = value(arguments, "--name")?.ok_or(UsageError::Missing("--name"))?;
+    match value.to_str().filter(|text| is_name(text)) {
+        Some(name) => Ok(name.to_owned()),
+        None => {
+            let (min, max) = NAME_BYTES.into_inner();
+            let allowed = format!("{min} to {max} bytes of UTF-8 without control characters");
+            Err(UsageError::value("--name", value, allowed))
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    NAME_BYTES.contains(&text.len()) && !text.bytes().any(|byte| byte.is_ascii_control())
 }
 
 fn number(
@@ -186,6 +270,8 @@ pub enum UsageError {
     Twice(&'static str),
     /// The option stands last and without its value.
     NoValue(&'static str),
+    /// The option must be given.
+    Missing(&'static str),
     /// The value is not one of those allowed.
     Value {
         /// Of which option.
@@ -221,6 +307,7 @@ impl fmt::Display for UsageError {
             }
             Self::Twice(option) => write!(f, "`{option}` is given twice"),
             Self::NoValue(option) => write!(f, "`{option}` needs a value"),
+            Self::Missing(option) => write!(f, "`{option}` is needed"),
             Self::Value {
                 option,
                 value,
@@ -251,6 +338,16 @@ anteroom [serve] [OPTION]...     run a server
   --limit NAME=VALUE    set a limit, may be repeated; see below
   --limit-loopback      limits per IP address hold for loopback too
 
+anteroom bots [OPTION]...        load and demonstration
+  --server HOST:PORT    default {SERVER}
+  --count N             how many players, {count}; default 4
+  --seconds S           for how long, {seconds}; default until stopped
+  --rate HZ             datagrams a second from each, {rate}; default 30
+
+anteroom chat --name NAME [OPTION]...
+  --name NAME           {name} bytes without control characters
+  --server HOST:PORT    default {SERVER}
+
 anteroom --help | --version
 
 The server prints a line for each service and then `ready`; it logs to standard error, as much as
@@ -260,6 +357,10 @@ Limits           default  range
 ",
         version = env!("CARGO_PKG_VERSION"),
         games = span(&GAMES),
+        count = span(&COUNT),
+        seconds = span(&SECONDS),
+        rate = span(&RATE_HZ),
+        name = span(&NAME_BYTES),
     );
     for line in &TABLE {
         let range = format!("{} to {}", line.min, line.max);
@@ -328,17 +429,52 @@ mod tests {
     }
 
     #[test]
+    fn bots_and_chat_have_the_documented_defaults() {
+        let bots = Bots {
+            server: "127.0.0.1:4242".into(),
+            count: 4,
+            seconds: None,
+            rate_hz: 30,
+        };
+        assert_eq!(parsed("bots"), Ok(Invocation::Bots(bots)));
+        let chat = Chat {
+            server: "127.0.0.1:4242".into(),
+            name: "R9".into(),
+        };
+        assert_eq!(parsed("chat --name R9"), Ok(Invocation::Chat(chat)));
+    }
+
+    #[test]
+    fn bots_and_chat_take_every_option() {
+        let bots = Bots {
+            server: "localhost:1".into(),
+            count: 10_000,
+            seconds: Some(1),
+            rate_hz: 1000,
+        };
+        let line = "bots --rate 1000 --server localhost:1 --seconds 1 --count 10000";
+        assert_eq!(parsed(line), Ok(Invocation::Bots(bots)));
+        let chat = Chat {
+            server: "[::1]:65535".into(),
+            name: "sixteen-bytes-é".into(),
+        };
+        assert_eq!(chat.name.len(), 16);
+        let line = "chat --server [::1]:65535 --name sixteen-bytes-é";
+        assert_eq!(parsed(line), Ok(Invocation::Chat(chat)));
+    }
+
+    #[test]
     fn help_and_version_win_over_everything_else() {
         for line in [
             "--help",
             "serve --help",
-            "serve --bogus --help",
+            "bots --bogus --help",
             "--games 0 --help",
         ] {
             assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
         }
         assert_eq!(parsed("--version"), Ok(Invocation::Version));
-        assert_eq!(parsed("serve --version"), Ok(Invocation::Version));
+        assert_eq!(parsed("chat --version"), Ok(Invocation::Version));
     }
 
     #[test]
@@ -362,6 +498,31 @@ mod tests {
             range(&format!("--bind {wrong}"), allowed);
         }
         assert!(refused("--bind ::1 --bind [::1]").contains("each once"));
+        assert!(refused("bots --count 0").contains("`--count 0`: allowed is a number from 1"));
+        assert!(refused("bots --count 10001").contains("to 10000"));
+        assert!(refused("bots --rate 1001").contains("a number from 1 to 1000"));
+        assert!(refused("bots --seconds 0").contains("from 1 to 4294967295"));
+        for wrong in ["host", ":4242", "host:0", "host:65536", "host:"] {
+            let line = format!("chat --name R9 --server {wrong}");
+            assert!(refused(&line).contains("HOST:PORT"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_refused_before_anybody_is_asked() {
+        assert_eq!(refused("chat"), "`--name` is needed");
+        for wrong in [
+            "",
+            "seventeen-bytes-x",
+            "seventeen-bytes-é",
+            "a\nb",
+            "a\u{7F}b",
+        ] {
+            let arguments = ["chat", "--name", wrong].map(OsString::from);
+            let error = parse(arguments.to_vec()).expect_err(wrong).to_string();
+            assert!(error.contains("1 to 16 bytes of UTF-8"), "{error}");
+            assert!(!error.contains(['\n', '\u{7F}']), "{error:?}");
+        }
     }
 
     #[test]
@@ -394,6 +555,7 @@ mod tests {
             assert_eq!(refused(option), format!("unknown argument `{option}`"));
         }
         assert_eq!(refused("party host"), "unknown argument `party`");
+        assert_eq!(refused("bots --name R9"), "unknown argument `--name`");
         assert_eq!(refused("--games 1 serve"), "unknown argument `serve`");
         assert_eq!(refused("--games 1 --games 2"), "`--games` is given twice");
         assert_eq!(refused("--games"), "`--games` needs a value");
@@ -417,6 +579,11 @@ mod tests {
             "--advertise-udp",
             "--limit",
             "--limit-loopback",
+            "--server",
+            "--count",
+            "--seconds",
+            "--rate",
+            "--name",
             "--help",
             "--version",
         ];

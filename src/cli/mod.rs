@@ -9,6 +9,9 @@ use args::{Invocation, UsageError};
 use log::Log;
 
 mod args;
+mod bots;
+mod chat;
+mod endpoint;
 mod log;
 mod serve;
 mod signals;
@@ -22,6 +25,8 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(Invocation::Help) => print(&args::help()),
         Ok(Invocation::Version) => print(concat!("anteroom ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Invocation::Serve(arguments)) => return logged(|| serve::run(arguments)),
+        Ok(Invocation::Bots(arguments)) => return logged(|| bots::run(arguments)),
+        Ok(Invocation::Chat(arguments)) => return logged(|| chat::run(arguments)),
         Err(error) => return refuse(&error),
     }
     ExitCode::SUCCESS

@@ -41,7 +41,7 @@ fn config(arguments: Serve) -> Config {
 }
 
 /// A connection is a descriptor: as many as the system grants without being root.
-fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => log::debug!("{limit} descriptors may be open"),
         Err(error) => log::warn!("the limit of open descriptors stays as it is: {error}"),
