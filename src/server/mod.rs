@@ -164,8 +164,9 @@ impl Server {
     }
 
     /// One turn, inside a loop of one's own: waits for something to happen, at most for `wait`
-    /// (`None`: as long as it takes; zero: not at all), and does what is due. Time that passes
-    /// between two turns is lost for everybody alike if it is more than 500 ms.
+    /// (zero: not at all; `None`: as long as it takes, or 500 ms if anything has a deadline), and
+    /// does what is due. Time that passes between two turns is lost for everybody alike if it is
+    /// more than 500 ms.
     ///
     /// Returns whether it goes on: `false` after [`Remote::stop`], when the farewells are over.
     ///

@@ -18,6 +18,10 @@ const READS_MAX: usize = 64;
 /// How many orders of other threads are taken in a turn.
 const ORDERS_MAX: usize = 64;
 
+/// How long a wait lasts at most while anything has a deadline. That the process was stopped is
+/// told by a wait that came back late, and by nothing else: what a long wait hides would count.
+const WAIT_MS: u64 = 500;
+
 /// How long timers wait at most for the sockets to run dry.
 const HELD_MS: u64 = 1_000;
 
@@ -74,13 +78,13 @@ impl Server {
     }
 
     /// How long to wait: not at all if work is left over, and not beyond any deadline.
-    fn shortest(&self, wait: Option<Duration>, now: Time) -> Option<Duration> {
+    pub(super) fn shortest(&self, wait: Option<Duration>, now: Time) -> Option<Duration> {
         if self.has_more() {
             return Some(Duration::ZERO);
         }
         let due = self
             .deadline()
-            .map(|due| Duration::from_millis(due.since(now)));
+            .map(|due| Duration::from_millis(due.since(now).min(WAIT_MS)));
         due.into_iter().chain(wait).min()
     }
 

@@ -203,6 +203,23 @@ fn time_passes_by_itself_and_only_as_it_should() {
 }
 
 #[test]
+fn a_stall_cannot_hide_in_a_long_wait() {
+    let mut server = Bound::ticking(&on(&["127.0.0.1"]), 5_000);
+    let wait = |server: &Bound, asked| server.server.shortest(asked, server.server.world.now);
+    server.turn_dry();
+    assert_eq!(wait(&server, None), None, "nobody can be late");
+    assert_eq!(wait(&server, Some(PATIENCE)), Some(PATIENCE));
+    let socket = endpoint("127.0.0.1", server.udp());
+    socket.send(b"x").expect("sent");
+    server.turn_until(1);
+    server.turn_dry();
+    for asked in [None, Some(PATIENCE)] {
+        let wait = wait(&server, asked).expect("something is due");
+        assert!(wait <= Duration::from_millis(500), "{wait:?}");
+    }
+}
+
+#[test]
 fn a_stall_makes_nobody_late_and_who_spoke_meanwhile_is_heard_first() {
     let mut server = Bound::ticking(&on(&["127.0.0.1"]), 300);
     let sockets: Vec<UdpSocket> = (0..3)
