@@ -60,6 +60,9 @@ use stream::{Progress, Stream};
 
 /// After a gap in listening, time passes for nobody until the sockets are read dry, or so long.
 const HELD_MS: u64 = 1_000;
+/// A wait is no longer than this while anything is due at all: of a longer one nobody could tell
+/// how much of it the process was stopped.
+const WAIT_MAX_MS: u64 = 500;
 /// One poll takes so many datagrams, and reads so often from the stream.
 const DATAGRAMS_PER_POLL: usize = 64;
 const READS_PER_POLL: usize = 4;
@@ -151,8 +154,8 @@ impl Driver {
         self.state()
     }
 
-    /// How long [`Driver::poll`] may wait if nothing comes; zero if something is due or was left
-    /// unread, `None` once all is over.
+    /// How long [`Driver::poll`] may wait if nothing comes, at most 500 ms; zero if something is
+    /// due or was left unread, `None` once all is over.
     pub fn deadline(&mut self) -> Option<Duration> {
         self.clock.wake(self.wait);
         self.rest();
@@ -374,7 +377,7 @@ impl Driver {
             let timers = self.client.deadline();
             timers.into_iter().chain(self.stream.deadline()).min()
         };
-        self.wait = due.map(|due| Duration::from_millis(due.since(now)));
+        self.wait = due.map(|due| Duration::from_millis(due.since(now).min(WAIT_MAX_MS)));
     }
 }
 
