@@ -191,7 +191,8 @@ pub trait Game {
     /// Something happened; `out` acts on the players.
     fn event(&mut self, now: Time, event: Event<'_>, out: &mut dyn Replies);
 
-    /// When [`Game::tick`] is due next; `None` costs nothing.
+    /// When [`Game::tick`] is due next; `None` costs nothing. Not asked any more when the server
+    /// stops: everybody has left then.
     fn wake(&self) -> Option<Time> {
         None
     }

@@ -5,7 +5,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anteroom::{Config, Error, Remote, RemoteError, Rtyp, Server};
+use anteroom::{
+    Config, Error, Event, Game, Remote, RemoteError, Replies, Rtyp, Server, Time, Verdict,
+};
 
 use crate::bytes::{left, logout};
 use crate::player::{Login, Player, exchange, read_all};
@@ -113,6 +115,48 @@ fn another_thread_stops_it_in_time() {
     for mut login in logins.drain(1..) {
         assert_eq!(read_all(&mut login.stream), logout(left::SHUTDOWN));
     }
+}
+
+/// A game that always has something to do soon.
+struct Busy {
+    due: Time,
+}
+
+impl Game for Busy {
+    fn event(&mut self, _: Time, event: Event<'_>, out: &mut dyn Replies) {
+        if let Event::Connecting { ticket, .. } = event {
+            out.answer(ticket, Verdict::Admit).expect("it waits");
+        }
+    }
+
+    fn wake(&self) -> Option<Time> {
+        Some(self.due)
+    }
+
+    fn tick(&mut self, now: Time, _: &mut dyn Replies) {
+        self.due = now + 20;
+    }
+}
+
+#[test]
+fn a_game_that_never_rests_does_not_hold_up_the_end() {
+    let busy = Config {
+        rtyp: Some(Rtyp {
+            port: 0,
+            game: Box::new(Busy { due: Time::ZERO }),
+            ..Rtyp::default()
+        }),
+        ..config()
+    };
+    let (remote, server) = spawn(busy);
+    let mut login = Login::new(remote.addresses()[0].tcp[0], "polite");
+    let asked = Instant::now();
+    remote.stop().expect("it runs");
+    assert_eq!(read_all(&mut login.stream), logout(left::SHUTDOWN));
+    drop(login);
+    server.join().expect("no panic").expect("no error");
+    println!("ended after {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_millis(1500));
 }
 
 #[test]

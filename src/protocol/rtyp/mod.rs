@@ -100,7 +100,12 @@ impl Service {
         }
     }
 
+    /// When the game's time comes; never once everybody has been sent away, since that is what a
+    /// server that stops waits for.
     fn game_wake(&self) -> Option<Time> {
+        if self.core.is_stopping {
+            return None;
+        }
         self.game.wake().map(|wake| wake.max(self.game_rests_until))
     }
 }
