@@ -44,6 +44,10 @@ fn r59_a_datagram_is_taken_whole_and_may_overdraw() {
     assert!(is_acknowledged(&mut hall, peer, &many(0..31)));
     assert!(is_acknowledged(&mut hall, peer, &many(31..63)));
     assert!(!is_acknowledged(&mut hall, peer, &many(63..64)));
+    assert!(
+        is_acknowledged(&mut hall, peer, &many(0..3)),
+        "what was taken before costs nothing"
+    );
     // 31 below zero: it takes 31 · 50 ms until one whole event is there again.
     hall.for_ms(1400);
     assert!(!is_acknowledged(&mut hall, peer, &many(63..64)));

@@ -237,7 +237,8 @@ fn r12_ack_of_the_unsent() {
     let player = hall.handle("R9");
     hall.act(move |replies| replies.custom(player, &[b"x"]))
         .expect("it is there");
-    hall.settle();
+    // Not so long that a copy of it is on its way.
+    hall.for_ms(20);
     let newest = hall[peer]
         .talk()
         .log
@@ -252,6 +253,7 @@ fn r12_ack_of_the_unsent() {
         hall[peer].raw(&data.bytes());
     }
     let sends = |hall: &Hall| hall[peer].count(kind::EVENTS);
+    hall.for_ms(20);
     let before = sends(&hall);
     hall.for_ms(2000);
     assert!(sends(&hall) > before, "it was freed");

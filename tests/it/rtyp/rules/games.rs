@@ -379,6 +379,19 @@ fn r44_handles_go_stale() {
     assert!(hall[new].is_bound());
 }
 
+#[test]
+fn r44_a_handle_of_another_service_is_a_strangers() {
+    let mut hall = Hall::new(seed());
+    let mut other = Hall::with(seed(), |settings| settings.service += 1);
+    hall.enter("R9", 1);
+    other.enter("R9", 1);
+    let (own, foreign) = (hall.handle("R9"), other.handle("R9"));
+    let ticket = other.shelf.open().tickets[0];
+    assert_eq!(hall.act(move |replies| replies.kick(foreign)), Err(Gone));
+    assert_eq!(hall.answer(ticket, Verdict::Admit), Err(Gone));
+    assert_eq!(hall.act(move |replies| replies.kick(own)), Ok(()));
+}
+
 /// A game that wants to be woken every 50 ms, and forgets once to say when next.
 struct Clockwork {
     due: Time,

@@ -77,31 +77,25 @@ fn resends_after(hall: &mut Hall, peer: PeerId) -> u64 {
 
 #[test]
 fn r78_round_trip() {
-    // The first sample is the value: 1000, so an event is sent again after 1500.
-    let slow = || {
-        let mut hall = Hall::new(seed());
-        hall.net.weather.delay_ms = 500;
-        let peer = hall.add(Peer::new(&address(1)));
-        hall[peer].login("R9");
-        hall.for_ms(3000);
-        let udp = hall[peer].udp;
-        for (from, to) in [
-            (super::super::hall::server(), udp),
-            (udp, super::super::hall::server()),
-        ] {
-            hall.net.link(from, to).weather.delay_ms = 100;
+    // The first sample is the value, and each later one moves it by an eighth of the difference:
+    // 1000 is 1000, and with 200 behind it 900; 200 is 200, and with 1000 behind it 300.
+    for (first, second, alone, both) in [(500, 100, 1500, 1350), (100, 500, 300, 450)] {
+        for (samples, waits) in [(1, alone), (2, both)] {
+            let mut hall = Hall::new(seed());
+            hall.net.weather.delay_ms = first;
+            let peer = hall.add(Peer::new(&address(1)));
+            hall[peer].login("R9");
+            hall.for_ms(3000);
+            let (udp, server) = (hall[peer].udp, super::super::hall::server());
+            for (from, to) in [(server, udp), (udp, server)] {
+                hall.net.link(from, to).weather.delay_ms = second;
+            }
+            hall.until(5000, |hall| hall[peer].count(kind::PING) == samples);
+            hall.for_ms(second + 50);
+            hall[peer].conduct.pong = false;
+            assert_eq!(resends_after(&mut hall, peer), waits);
         }
-        (hall, peer)
-    };
-    let (mut hall, peer) = slow();
-    hall[peer].conduct.pong = false;
-    assert_eq!(resends_after(&mut hall, peer), 1500);
-    // The next one is 200, and moves it by an eighth: 900, so 1350.
-    let (mut hall, peer) = slow();
-    hall.until(5000, |hall| hall[peer].count(kind::PING) == 2);
-    hall.for_ms(150);
-    hall[peer].conduct.pong = false;
-    assert_eq!(resends_after(&mut hall, peer), 1350);
+    }
 }
 
 #[test]

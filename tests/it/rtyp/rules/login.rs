@@ -398,14 +398,12 @@ fn r28_stop() {
         assert_eq!(said, Some((by, Said::Logout(left::SHUTDOWN))));
         assert!(matches!(hall[peer].end, Some((_, Ending::Fin))));
     }
-    for peer in [pending, late] {
+    for peer in [pending, late, asked] {
         assert!(hall[peer].end.is_some());
         assert!(hall[peer].stream.is_empty());
     }
-    assert!(hall[asked].end.is_some());
     assert_eq!(hall.connections(SERVICE), (0, 0));
     assert_eq!(hall.count("sessions"), 0);
-    // Nothing is left to be done, and nothing is said any more.
-    hall[bound].conduct = Conduct::HONEST;
+    // Nothing is left to be done.
     assert_eq!(hall.deadline(SERVICE), None);
 }
