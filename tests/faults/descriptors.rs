@@ -39,13 +39,15 @@ fn players_play_on_without_descriptors_and_who_waits_gets_in_when_there_are_some
     assert!(used <= CPU_MAX, "{used:?}");
     until("still no descriptor is left", has_none);
 
-    // This one is behind all the others, and nothing tells the server when it can be let in.
-    let waiting = connect(server.tcp());
-    drop(crowd);
-    Login::over(waiting, "waited");
-    Login::new(server.tcp(), "came later");
     one.assert_undisturbed();
     two.assert_undisturbed();
+
+    // This one is behind all the others, and when they are gone nobody is there any more who could
+    // wake the server up by chance.
+    let waiting = connect(server.tcp());
+    drop((one, two, crowd));
+    Login::over(waiting, "waited");
+    Login::new(server.tcp(), "came later");
     server.signal("TERM");
     assert_eq!(server.end(Duration::from_secs(5)), Some(0));
 }

@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::time::{Duration, Instant};
 
 use crate::bytes::{LOGIN_ACCEPTED, REJECTED_BAD_NAME, left, login_request, logout};
 use crate::player::{Login, Player, closed_without_a_word, connect, read_all};
-use crate::program::Program;
+use crate::program::{Program, until};
 
 const BAD_NAME: &[u8] = b"a\nb";
 
@@ -36,6 +37,23 @@ fn r23_a_rejected_client_may_go_on_talking() {
         }
         assert_eq!(read_all(&mut stream), b"", "round {round}");
     }
+}
+
+#[test]
+fn r23_who_does_not_close_is_closed_after_a_second() {
+    let server = Program::start(&[]);
+    let before = server.descriptors_below(u32::MAX);
+    let mut stream = connect(server.tcp());
+    let request = login_request(BAD_NAME);
+    stream.write_all(&request).expect("the server reads");
+    assert_eq!(read_all(&mut stream), REJECTED_BAD_NAME);
+    let rejected = Instant::now();
+    let is_closed = || server.descriptors_below(u32::MAX) == before;
+    assert!(!is_closed(), "it drains");
+    until("the connection is closed", is_closed);
+    let after = rejected.elapsed();
+    println!("closed after {after:?}");
+    assert!((Duration::from_millis(800)..Duration::from_millis(2500)).contains(&after));
 }
 
 #[test]

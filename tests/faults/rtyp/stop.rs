@@ -1,13 +1,15 @@
 //! The server stops: everybody is told in time, and nobody can hold it up.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bytes::{left, logout};
+use crate::bytes::{kind, left, logout};
 use crate::player::{Login, Player, closed_without_a_word, connect, read_all};
-use crate::program::Program;
+use crate::program::{Program, until};
 
 /// The documents say 100 ms to the first Logout and 2 s to the end; this is for a busy machine.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);
@@ -81,6 +83,58 @@ fn r28_everybody_hears_logout_though_they_were_talking() {
         assert_eq!(read_all(&mut stream), logout(left::SHUTDOWN));
     }
     assert_eq!(server.end(END_WITHIN), Some(0));
+}
+
+#[test]
+fn r28_a_flood_does_not_delay_the_farewell() {
+    let server = Program::start(&[]);
+    let mut player = Player::enter(server.tcp(), "player");
+    let flood = Flood::new(player.server);
+    // It is in full flow when an answer has come through it.
+    until("a Pong", || is_answered(&mut player));
+    let asked = Instant::now();
+    server.signal("TERM");
+    let farewell = read_all(&mut player.stream);
+    let after = asked.elapsed();
+    drop((flood, player));
+    println!("Logout after {after:?}");
+    assert_eq!(farewell, logout(left::SHUTDOWN));
+    assert!(after <= FIRST_WITHIN, "{after:?}");
+    assert_eq!(server.end(END_WITHIN), Some(0));
+}
+
+/// Two threads that send as much as they can, until it is dropped.
+struct Flood {
+    is_over: Arc<AtomicBool>,
+}
+
+impl Flood {
+    fn new(server: SocketAddr) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        for _ in 0..2 {
+            let is_over = Arc::clone(&is_over);
+            thread::spawn(move || {
+                let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+                while !is_over.load(Ordering::Relaxed) {
+                    // A server that has ended refuses it.
+                    let _ = socket.send_to(b"RTYP and nothing else", server);
+                }
+            });
+        }
+        Self { is_over }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn is_answered(player: &mut Player) -> bool {
+    player.ping();
+    let heard = player.hear(Instant::now() + Duration::from_millis(100));
+    heard.is_some_and(|datagram| datagram.kind == kind::PONG)
 }
 
 #[test]
