@@ -5,8 +5,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::PATIENCE;
-use crate::bytes::{Datagram, MAGIC, kind, login_request};
+use crate::bytes::{Datagram, MAGIC, login_request};
 use crate::player::{Login, Player, connect, exchange, is_open_and_silent};
 use crate::program::{Program, until};
 
@@ -78,9 +77,7 @@ fn garbage_datagrams(mut probe: Player, end: Instant) -> Player {
             count += 1;
         }
         probe.data.clear();
-        probe.ping();
-        let deadline = Instant::now() + PATIENCE;
-        while probe.hear(deadline).expect("a Pong").kind != kind::PONG {}
+        probe.is_heard();
         assert!(socket.recv(&mut [0]).is_err(), "garbage was answered");
     }
     println!("{count} datagrams");

@@ -202,10 +202,12 @@ impl Player {
         sent.expect("the system sends");
     }
 
-    /// Sends a Ping.
-    pub fn ping(&mut self) {
+    /// Sends a Ping; returns what its Pong will carry.
+    pub fn ping(&mut self) -> [u8; 4] {
+        let nonce = u32::from(self.next).to_le_bytes();
         self.pinged = Instant::now();
-        self.send(kind::PING, b"ping");
+        self.send(kind::PING, &nonce);
+        nonce
     }
 
     /// Waits until `deadline` for a datagram, which is answered as the document asks for.
@@ -238,6 +240,16 @@ impl Player {
                 return None;
             }
         }
+    }
+
+    /// Pings, and waits for the answer: all that was on its way to the server is heard, and
+    /// nothing is on its way to the player but what the server says by itself.
+    #[track_caller]
+    pub fn is_heard(&mut self) {
+        let nonce = self.ping();
+        let deadline = Instant::now() + PATIENCE;
+        let is_pong = |it: &Datagram| it.kind == kind::PONG && it.payload == nonce;
+        while !is_pong(&self.hear(deadline).expect("a Pong")) {}
     }
 
     /// Hears and answers until then.

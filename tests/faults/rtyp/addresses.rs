@@ -42,18 +42,11 @@ fn r33_the_newest_datagram_says_which_address_that_is() {
     let mut fixed = Player::enter(server.at("127.0.0.1").0, "fixed");
     let mut wanderer = Player::enter(server.at("127.0.0.1").0, "wanderer");
     for (round, ip) in (0..).zip(["127.0.0.2", "127.8.9.10", "127.0.0.1", "127.0.0.2"]) {
-        hear_all(&mut wanderer);
+        wanderer.is_heard();
         wanderer.server = server.at(ip).1;
-        hear_all(&mut wanderer);
+        wanderer.is_heard();
         exchange(&mut fixed, &mut wanderer, round);
     }
-}
-
-/// Waits until nothing is on its way to the player any more: the answer to its Ping is the last.
-fn hear_all(player: &mut Player) {
-    player.ping();
-    let deadline = Instant::now() + PATIENCE;
-    while player.hear(deadline).expect("a Pong").kind != kind::PONG {}
 }
 
 #[test]
