@@ -100,6 +100,7 @@ impl Core {
         let Some(bound) = self.bound(key) else { return };
         match bound.channel.push(kind, parts) {
             Ok(()) => self.touch(key),
+            Err(_) if self.overflowed.contains(&key) => {}
             Err(_) => self.overflowed.push(key),
         }
     }
