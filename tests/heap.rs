@@ -18,7 +18,7 @@ mod clients;
 mod server;
 
 use allocation_counter::measure;
-use anteroom::engine::{Machine, Path};
+use anteroom::engine::{Event, Game, Machine, Path, Replies, Time, Verdict};
 use anteroom::game::Relay;
 use anteroom::guard::limits::Limits;
 
@@ -196,6 +196,39 @@ fn who_talks_too_much_is_refused_without_allocating() {
         assert_eq!(driven.count(counter) - before, 100, "{counter}");
         assert_eq!(spent.count_total, 0, "{counter}: {spent:?}");
     }
+}
+
+/// Sends so many events to everybody who joins, whatever comes of it.
+struct Insistent(u32);
+
+impl Game for Insistent {
+    fn event(&mut self, _: Time, event: Event<'_>, out: &mut dyn Replies) {
+        match event {
+            Event::Connecting { ticket, .. } => {
+                assert_eq!(out.answer(ticket, Verdict::Admit), Ok(()));
+            }
+            Event::Joined { player, .. } => {
+                for _ in 0..self.0 {
+                    assert_eq!(out.custom(player, &[]), Ok(()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_finds_no_room_in_a_full_lane_takes_no_memory() {
+    let most = |events: u32| {
+        let spent = measure(|| {
+            let mut driven = Driven::new(Box::new(Insistent(events)), 1, Limits::default());
+            driven.join(0, "P0");
+            assert_eq!(driven.count("ended-timed-out"), 1);
+        });
+        spent.bytes_max
+    };
+    let (one_too_many, far_too_many) = (most(1_025), most(100_000));
+    assert_eq!(one_too_many, far_too_many);
 }
 
 #[test]
