@@ -142,13 +142,15 @@ fn bind(arguments: &mut Arguments) -> Result<Vec<IpAddr>, UsageError> {
     Ok(addresses)
 }
 
-/// An IPv6 address may stand in the brackets in which the program prints it.
+/// An IPv6 address may stand in the brackets in which the program prints it. An IPv4-mapped one
+/// is the IPv4 address as which it is bound.
 fn ip_address(text: &str) -> Option<IpAddr> {
     let unbracketed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
-    match unbracketed {
+    let address = match unbracketed {
         Some(inner) => inner.parse().ok().map(IpAddr::V6),
         None => text.parse().ok(),
-    }
+    };
+    address.map(|address: IpAddr| address.to_canonical())
 }
 
 fn rtyp(arguments: &mut Arguments) -> Result<u16, UsageError> {
@@ -498,6 +500,8 @@ mod tests {
             range(&format!("--bind {wrong}"), allowed);
         }
         assert!(refused("--bind ::1 --bind [::1]").contains("each once"));
+        let mapped = refused("--bind 127.0.0.1 --bind ::ffff:127.0.0.1");
+        assert!(mapped.contains("each once"), "bound twice: {mapped}");
         assert!(refused("bots --count 0").contains("`--count 0`: allowed is a number from 1"));
         assert!(refused("bots --count 10001").contains("to 10000"));
         assert!(refused("bots --rate 1001").contains("a number from 1 to 1000"));
