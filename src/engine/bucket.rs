@@ -32,6 +32,19 @@ impl Rate {
         Self::new(ms.saturating_mul(NS_PER_MS), burst)
     }
 
+    /// What `count` (from 1) buckets of this rate give together: tokens come back that much faster,
+    /// and a full bucket holds that many times more.
+    pub const fn times(self, count: u64) -> Self {
+        let count = if count == 0 { 1 } else { count };
+        let token_ns = self.token_ns.div_ceil(count);
+        Self::new(token_ns, self.burst.saturating_mul(count))
+    }
+
+    /// What a full bucket holds.
+    pub const fn burst(self) -> u64 {
+        self.burst
+    }
+
     const fn new(token_ns: u64, burst: u64) -> Self {
         Self {
             token_ns,
@@ -63,6 +76,17 @@ impl Bucket {
     /// Whether it is as full as it gets: a bucket like a new one.
     pub fn is_full(&self, now: Time) -> bool {
         self.missing_ns(now) == 0
+    }
+
+    /// From when on it is full, unless something is taken before.
+    pub const fn full_at(&self) -> Time {
+        Time::from_ms(self.full_at_ns.div_ceil(NS_PER_MS))
+    }
+
+    /// How many whole tokens are in it.
+    pub fn tokens(&self, now: Time, rate: Rate) -> u64 {
+        let missing = self.missing_ns(now).div_ceil(rate.token_ns);
+        rate.burst.saturating_sub(missing)
     }
 
     /// Takes one token; returns false, and takes none, if it is empty.
@@ -144,6 +168,34 @@ mod tests {
     }
 
     #[test]
+    fn it_says_how_many_tokens_are_in_it_and_when_it_is_full() {
+        let rate = Rate::per_second(700, 900);
+        let (mut bucket, mut dice) = (Bucket::new(), Seeded::new(1));
+        let mut now = Time::ZERO;
+        for _ in 0..2_000 {
+            now = now + dice.below(40);
+            bucket.charge(now, rate, dice.below(30));
+            let tokens = bucket.tokens(now, rate);
+            assert_eq!(takes(&mut { bucket }, now, rate), tokens);
+            assert_eq!(bucket.is_empty(now, rate), tokens == 0);
+            assert!(bucket.is_full(bucket.full_at()));
+            assert!(bucket.full_at() == Time::ZERO || !bucket.is_full(bucket.full_at() - 1));
+        }
+        bucket.charge(now, rate, 2_000);
+        assert_eq!(bucket.tokens(now, rate), 0, "in debt");
+        assert_eq!(Bucket::new().tokens(Time::ZERO, rate), rate.burst());
+    }
+
+    #[test]
+    fn four_buckets_together_give_four_times_as_much() {
+        let rate = Rate::one_per_ms(2_000, 5);
+        assert_eq!(rate.times(4), Rate::one_per_ms(500, 20));
+        assert_eq!(Rate::one_per_ms(10, 5).times(4).token_ns, 2_500_000);
+        assert_eq!((rate.times(1), rate.times(0)), (rate, rate));
+        assert_eq!(rate.times(u64::MAX).burst, u64::MAX);
+    }
+
+    #[test]
     fn in_the_long_run_no_more_than_the_rate() {
         for per_second in [1, 3, 7, 20, 512, 4999, 51_200] {
             let burst = per_second + 1;
@@ -172,6 +224,8 @@ mod tests {
                     bucket.charge(Time::from_ms(ms), rate, a);
                     bucket.charge(Time::from_ms(b), rate, u64::MAX);
                     bucket.is_empty(Time::NEVER, rate);
+                    bucket.tokens(Time::from_ms(b), rate.times(a));
+                    bucket.full_at();
                     bucket.is_full(Time::from_ms(ms));
                 }
             }

@@ -21,6 +21,18 @@ pub struct Line {
 /// A line of the table, as code names it; in the table's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
+    /// `sessions-per-ip`
+    SessionsPerIp,
+    /// `attempts`
+    Attempts,
+    /// `attempt-ms`
+    AttemptMs,
+    /// `tracked-ips`
+    TrackedIps,
+    /// `challenges`
+    Challenges,
+    /// `wrong-tokens`
+    WrongTokens,
     /// `pending-per-ip`
     PendingPerIp,
     /// `pending`
@@ -34,7 +46,43 @@ pub enum Limit {
 }
 
 /// All limits, in the order in which `--help` prints them.
-pub const TABLE: [Line; 5] = [
+pub const TABLE: [Line; 11] = [
+    line(
+        "sessions-per-ip",
+        5,
+        1,
+        "sessions of an IP at a service; of a /48 four times as many",
+    ),
+    line(
+        "attempts",
+        5,
+        1,
+        "attempts of an IP at once; of a /48 four times as many",
+    ),
+    line(
+        "attempt-ms",
+        2000,
+        10,
+        "ms in which an IP gets one attempt back, a /48 four",
+    ),
+    line(
+        "tracked-ips",
+        16_384,
+        1,
+        "IPs tracked for these; if none can go, a new one is refused",
+    ),
+    line(
+        "challenges",
+        20_000,
+        1,
+        "cookies sent a second; the excess is dropped at random",
+    ),
+    line(
+        "wrong-tokens",
+        200,
+        1,
+        "wrong Connects a second; beyond, only the TCP peer's IP binds",
+    ),
     line(
         "pending-per-ip",
         10,
@@ -151,6 +199,12 @@ mod tests {
     #[test]
     fn the_defaults_are_the_documents() {
         let limits = Limits::default();
+        assert_eq!(limits.get(Limit::SessionsPerIp), 5);
+        assert_eq!(limits.get(Limit::Attempts), 5);
+        assert_eq!(limits.get(Limit::AttemptMs), 2000);
+        assert_eq!(limits.get(Limit::TrackedIps), 16_384);
+        assert_eq!(limits.get(Limit::Challenges), 20_000);
+        assert_eq!(limits.get(Limit::WrongTokens), 200);
         assert_eq!(limits.get(Limit::PendingPerIp), 10);
         assert_eq!(limits.get(Limit::Pending), 1024);
         assert_eq!(limits.get(Limit::SessionRate), 512);
@@ -161,6 +215,12 @@ mod tests {
     #[test]
     fn each_name_sets_its_own_limit_and_no_other() {
         let all = [
+            ("sessions-per-ip", Limit::SessionsPerIp),
+            ("attempts", Limit::Attempts),
+            ("attempt-ms", Limit::AttemptMs),
+            ("tracked-ips", Limit::TrackedIps),
+            ("challenges", Limit::Challenges),
+            ("wrong-tokens", Limit::WrongTokens),
             ("pending-per-ip", Limit::PendingPerIp),
             ("pending", Limit::Pending),
             ("session-rate", Limit::SessionRate),
@@ -170,12 +230,12 @@ mod tests {
         assert_eq!(TABLE.map(|line| line.name), all.map(|(name, _)| name));
         for (name, limit) in all {
             let mut limits = Limits::default();
-            limits.set(name, 7).expect("7 is allowed everywhere");
+            limits.set(name, 70).expect("70 is allowed everywhere");
             for (_, other) in all {
                 let untouched = Limits::default().get(other);
                 assert_eq!(
                     limits.get(other),
-                    if other == limit { 7 } else { untouched }
+                    if other == limit { 70 } else { untouched }
                 );
             }
         }
@@ -184,7 +244,12 @@ mod tests {
     #[test]
     fn both_ends_of_each_range_are_allowed_and_nothing_beyond() {
         for line in &TABLE {
-            assert_eq!(line.min, u64::from(line.name != "session-rate"));
+            let least = match line.name {
+                "session-rate" => 0,
+                "attempt-ms" => 10,
+                _ => 1,
+            };
+            assert_eq!(line.min, least);
             assert_eq!(line.max, line.default * 100);
             let mut limits = Limits::default();
             assert_eq!(limits.set(line.name, line.min), Ok(()));
@@ -205,7 +270,8 @@ mod tests {
         let refused = limits.set("pendings", 1).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "there is no limit `pendings`; the limits are pending-per-ip, pending, session-rate, \
+            "there is no limit `pendings`; the limits are sessions-per-ip, attempts, attempt-ms, \
+             tracked-ips, challenges, wrong-tokens, pending-per-ip, pending, session-rate, \
              events-rate, recv-buffer"
         );
         assert_eq!(limits, Limits::default());
