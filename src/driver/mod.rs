@@ -362,7 +362,7 @@ impl Driver {
                 }
                 Effect::Stream { bytes, .. } => self.stream.write(bytes),
                 Effect::Close { how, .. } => self.stream.close(how, now),
-                Effect::Settled { .. } => {}
+                Effect::Settled { .. } | Effect::Warning { .. } => {}
             }
         }
         self.out.clear();

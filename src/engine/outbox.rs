@@ -4,7 +4,7 @@
 //! and clears it. It is also the only way to send a datagram, so it is where every datagram is
 //! paid for with a [`Credit`].
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use super::Conn;
@@ -70,6 +70,14 @@ pub enum Effect<'a> {
         /// In which way.
         how: Close,
     },
+    /// Something a peer did was refused, and an operator may want to know. Whoever performs it
+    /// bounds how much is written.
+    Warning {
+        /// The peer's address.
+        about: IpAddr,
+        /// What was refused.
+        what: &'static str,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -78,6 +86,7 @@ enum Entry {
     Stream(Conn, Range<usize>),
     Settled(Conn),
     Close(Conn, Close),
+    Warning(IpAddr, &'static str),
 }
 
 /// A reusable list of effects with one arena for their bytes.
@@ -139,6 +148,11 @@ impl Outbox {
         self.entries.push(Entry::Close(conn, how));
     }
 
+    /// Warns of what a peer did.
+    pub fn warn(&mut self, about: IpAddr, what: &'static str) {
+        self.entries.push(Entry::Warning(about, what));
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -159,6 +173,10 @@ impl Outbox {
             Entry::Close(conn, how) => Effect::Close {
                 conn: *conn,
                 how: *how,
+            },
+            Entry::Warning(about, what) => Effect::Warning {
+                about: *about,
+                what,
             },
         })
     }

@@ -1,17 +1,18 @@
 //! Who exists: sessions and the links they came by, their indexes and their deadlines.
 //!
 //! A *link* is a transport peer, a *session* is a player. Indexes change only here, where sessions
-//! come and go; [`Engine::end`] is the only removal, so from that moment the token and the endpoint
-//! are free and every key is stale.
+//! come and go; [`Engine::end`] is the only removal, so from that moment the tokens and the endpoint
+//! are free and every key is stale. What must still be said to somebody who is gone over UDP is a
+//! *farewell*: a few datagrams for an endpoint, which know no session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::deadlines::Deadlines;
 use super::slots::{KEEP_EMPTY, Slots};
 use super::wheel::{TimerId, Wheel};
-use super::{Conn, Key, Time};
+use super::{Conn, Credit, Key, Outbox, Path, Time};
 
 /// A player's stay, with whatever the protocol keeps about it in `data`.
 #[derive(Debug)]
@@ -21,7 +22,11 @@ pub struct Session<S> {
     /// When the last valid datagram came. Only stored; the timeout looks at it when it is due.
     pub heard: Time,
     conn: Option<Conn>,
+    /// The address it is counted for.
+    origin: IpAddr,
     token: u64,
+    /// Another token by which it is known, so that no other session gets it.
+    alias: Option<u64>,
     endpoint: Option<SocketAddr>,
     deadlines: Deadlines,
     /// The session's one entry in the wheel, not later than its earliest deadline.
@@ -37,6 +42,11 @@ impl<S> Session<S> {
     /// The token.
     pub fn token(&self) -> u64 {
         self.token
+    }
+
+    /// The second token.
+    pub fn alias(&self) -> Option<u64> {
+        self.alias
     }
 
     /// The endpoint it is bound to.
@@ -55,11 +65,24 @@ struct Link {
     timer: Option<TimerId>,
 }
 
+/// What is still to be said to an endpoint whose session is over.
+#[derive(Debug)]
+struct Farewell {
+    path: Path,
+    datagrams: VecDeque<Box<[u8]>>,
+    every_ms: u64,
+    timer: TimerId,
+}
+
+/// So many farewells are remembered; of what is beyond, only the first datagram is said.
+const FAREWELLS_MAX: usize = 1024;
+
 /// What a wheel entry stands for.
 #[derive(Debug, Clone, Copy)]
 enum Alarm {
     Session(Key),
     Link(Conn),
+    Farewell(SocketAddr),
 }
 
 /// A deadline that has come.
@@ -69,6 +92,8 @@ pub enum Due {
     Session(Key, usize),
     /// The time a link had to become a session.
     Link(Conn),
+    /// A farewell is to be said on by [`Engine::say_farewell`].
+    Farewell(SocketAddr),
 }
 
 /// Sessions, links and their deadlines.
@@ -79,7 +104,10 @@ pub struct Engine<S> {
     sessions: Slots<Box<Session<S>>>,
     tokens: HashMap<u64, Key>,
     endpoints: HashMap<SocketAddr, Key>,
+    /// The sessions of each address.
+    origins: HashMap<IpAddr, Vec<Key>>,
     links: HashMap<Conn, Link>,
+    farewells: HashMap<SocketAddr, Farewell>,
     wheel: Wheel<Alarm>,
 }
 
@@ -89,7 +117,9 @@ impl<S> Default for Engine<S> {
             sessions: Slots::default(),
             tokens: HashMap::new(),
             endpoints: HashMap::new(),
+            origins: HashMap::new(),
             links: HashMap::new(),
+            farewells: HashMap::new(),
             wheel: Wheel::new(Time::ZERO),
         }
     }
@@ -97,8 +127,16 @@ impl<S> Default for Engine<S> {
 
 /// Sessions.
 impl<S> Engine<S> {
-    /// A new session with this token. Returns `None`, and does nothing, if a live session has it.
-    pub fn open(&mut self, token: u64, conn: Option<Conn>, now: Time, data: S) -> Option<Key> {
+    /// A new session with this token, counted for the address `origin`. Returns `None`, and does
+    /// nothing, if a live session has the token.
+    pub fn open(
+        &mut self,
+        token: u64,
+        conn: Option<Conn>,
+        origin: IpAddr,
+        now: Time,
+        data: S,
+    ) -> Option<Key> {
         if self.tokens.contains_key(&token) {
             return None;
         }
@@ -106,16 +144,36 @@ impl<S> Engine<S> {
             data,
             heard: now,
             conn,
+            origin,
             token,
+            alias: None,
             endpoint: None,
             deadlines: Deadlines::default(),
             timer: None,
         }));
         self.tokens.insert(token, key);
+        self.origins.entry(origin).or_default().push(key);
         if let Some(conn) = conn {
             self.settle(conn, key);
         }
         Some(key)
+    }
+
+    /// Gives the session a second token. Returns whether it did: not if it has one, or a live
+    /// session has this token.
+    pub fn add_token(&mut self, key: Key, token: u64) -> bool {
+        if self.tokens.contains_key(&token) {
+            return false;
+        }
+        let Some(session) = self.sessions.get_mut(key) else {
+            return false;
+        };
+        if session.alias.is_some() {
+            return false;
+        }
+        session.alias = Some(token);
+        self.tokens.insert(token, key);
+        true
     }
 
     /// Binds the session to an endpoint. Returns whether it did: not if it has one, or the
@@ -132,7 +190,25 @@ impl<S> Engine<S> {
         }
         session.endpoint = Some(endpoint);
         self.endpoints.insert(endpoint, key);
+        self.forget_farewell(&endpoint);
         true
+    }
+
+    /// Moves a bound session to another endpoint. Returns whether it did: not if that has a
+    /// session.
+    pub fn rebind(&mut self, key: Key, endpoint: SocketAddr) -> bool {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return false;
+        };
+        let Some(old) = session.endpoint.take() else {
+            return false;
+        };
+        if self.endpoints.contains_key(&endpoint) {
+            session.endpoint = Some(old);
+            return false;
+        }
+        self.endpoints.remove(&old);
+        self.bind(key, endpoint)
     }
 
     /// The session that has this token.
@@ -160,6 +236,10 @@ impl<S> Engine<S> {
     pub fn end(&mut self, key: Key) -> Option<Session<S>> {
         let session = self.sessions.remove(key)?;
         take(&mut self.tokens, &session.token);
+        if let Some(alias) = session.alias {
+            take(&mut self.tokens, &alias);
+        }
+        self.forget_origin(session.origin, key);
         if let Some(endpoint) = session.endpoint {
             take(&mut self.endpoints, &endpoint);
         }
@@ -171,6 +251,21 @@ impl<S> Engine<S> {
         }
         self.debug_check();
         Some(*session)
+    }
+
+    /// The sessions counted for this address.
+    pub fn sessions_from(&self, origin: IpAddr) -> &[Key] {
+        self.origins.get(&origin).map_or(&[], Vec::as_slice)
+    }
+
+    fn forget_origin(&mut self, origin: IpAddr, key: Key) {
+        let Some(keys) = self.origins.get_mut(&origin) else {
+            return;
+        };
+        keys.retain(|there| *there != key);
+        if keys.is_empty() {
+            take(&mut self.origins, &origin);
+        }
     }
 
     /// All sessions, by slot.
@@ -263,6 +358,61 @@ impl<S> Engine<S> {
     }
 }
 
+/// Farewells.
+impl<S> Engine<S> {
+    /// Says the first of `datagrams` to an endpoint, which has paid for it, and the others one
+    /// every `every_ms`, unless it gets a session before.
+    pub fn farewell(
+        &mut self,
+        out: &mut Outbox,
+        path: Path,
+        datagrams: impl IntoIterator<Item = Box<[u8]>>,
+        every_ms: u64,
+        now: Time,
+    ) {
+        self.forget_farewell(&path.remote);
+        let timer = self.wheel.arm(Alarm::Farewell(path.remote), now + every_ms);
+        let datagrams = datagrams.into_iter().collect();
+        self.farewells.insert(
+            path.remote,
+            Farewell {
+                path,
+                datagrams,
+                every_ms,
+                timer,
+            },
+        );
+        self.say_farewell(out, path.remote, now);
+        if self.farewells.len() > FAREWELLS_MAX {
+            self.forget_farewell(&path.remote);
+        }
+    }
+
+    /// Says the next datagram of a farewell.
+    pub fn say_farewell(&mut self, out: &mut Outbox, endpoint: SocketAddr, now: Time) {
+        let Some(farewell) = self.farewells.get_mut(&endpoint) else {
+            return;
+        };
+        if let Some(datagram) = farewell.datagrams.pop_front() {
+            out.datagram(farewell.path, Credit::Proven, |w| w.bytes(&datagram));
+        }
+        self.wheel.cancel(farewell.timer);
+        if farewell.datagrams.is_empty() {
+            self.farewells.remove(&endpoint);
+        } else {
+            farewell.timer = self
+                .wheel
+                .arm(Alarm::Farewell(endpoint), now + farewell.every_ms);
+        }
+    }
+
+    fn forget_farewell(&mut self, endpoint: &SocketAddr) {
+        if let Some(farewell) = self.farewells.remove(endpoint) {
+            self.wheel.cancel(farewell.timer);
+        }
+    }
+}
+
 /// Deadlines.
 impl<S> Engine<S> {
     /// Sets a session's deadline, in place of what it was. Costs nothing in the wheel unless it
@@ -293,6 +443,7 @@ impl<S> Engine<S> {
     pub fn due(&mut self, now: Time) -> Option<Due> {
         while let Some(alarm) = self.wheel.pop(now) {
             match alarm {
+                Alarm::Farewell(endpoint) => return Some(Due::Farewell(endpoint)),
                 Alarm::Link(conn) => {
                     let Some(link) = self.links.get_mut(&conn) else {
                         continue;
@@ -336,11 +487,18 @@ impl<S> Engine<S> {
         if !cfg!(debug_assertions) || self.sessions.len() > 64 {
             return;
         }
+        let aliases = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| session.alias.is_some())
+            .count();
         assert_eq!(
             self.tokens.len(),
-            self.sessions.len(),
-            "one token for each session"
+            self.sessions.len() + aliases,
+            "no token is left over"
         );
+        let counted: usize = self.origins.values().map(Vec::len).sum();
+        assert_eq!(counted, self.sessions.len(), "each session has one origin");
         let bound = self
             .sessions
             .iter()
@@ -378,6 +536,7 @@ fn take<K: Eq + Hash, V>(table: &mut HashMap<K, V>, key: &K) -> Option<V> {
 mod tests {
     use super::*;
 
+    const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const CONN: Conn = Conn {
         slot: 3,
         generation: 0,
@@ -390,11 +549,11 @@ mod tests {
     #[test]
     fn an_ended_session_frees_its_token_and_endpoint_at_once() {
         let mut engine = Engine::default();
-        let key = engine.open(7, None, Time::ZERO, ()).unwrap();
-        assert_eq!(engine.open(7, None, Time::ZERO, ()), None);
+        let key = engine.open(7, None, HOME, Time::ZERO, ()).unwrap();
+        assert_eq!(engine.open(7, None, HOME, Time::ZERO, ()), None);
         assert!(engine.bind(key, endpoint(1)));
         assert!(!engine.bind(key, endpoint(2)), "it has one");
-        let other = engine.open(8, None, Time::ZERO, ()).unwrap();
+        let other = engine.open(8, None, HOME, Time::ZERO, ()).unwrap();
         assert!(!engine.bind(other, endpoint(1)), "another session has it");
         assert!(engine.end(key).is_some());
         assert!(engine.end(key).is_none());
@@ -409,12 +568,12 @@ mod tests {
     fn deadlines_come_once_and_in_order_and_a_stale_one_finds_nobody() {
         let at = Time::from_ms;
         let mut engine = Engine::default();
-        let key = engine.open(1, None, at(0), ()).unwrap();
+        let key = engine.open(1, None, HOME, at(0), ()).unwrap();
         engine.arm(key, 0, at(1000));
         engine.arm(key, 1, at(400));
         engine.arm(key, 2, at(2000));
         engine.disarm(key, 2);
-        let gone = engine.open(2, None, at(0), ()).unwrap();
+        let gone = engine.open(2, None, HOME, at(0), ()).unwrap();
         engine.arm(gone, 0, at(300));
         engine.end(gone);
         assert_eq!(engine.due(at(399)), None);
@@ -437,7 +596,7 @@ mod tests {
         };
         engine.opened(CONN, endpoint(1), at(5000));
         engine.opened(late, endpoint(2), at(5000));
-        let key = engine.open(1, Some(CONN), at(0), ()).unwrap();
+        let key = engine.open(1, Some(CONN), HOME, at(0), ()).unwrap();
         assert_eq!(
             (engine.session_of(CONN), engine.session_of(late)),
             (Some(key), None)

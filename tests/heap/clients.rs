@@ -185,7 +185,7 @@ fn messages(out: &Outbox) -> Vec<(To, Message)> {
             Some((To::Path(path), Message::Datagram(bytes.to_vec())))
         }
         Effect::Stream { conn, bytes } => Some((To::Conn(conn), Message::Stream(bytes.to_vec()))),
-        Effect::Settled { .. } => None,
+        Effect::Settled { .. } | Effect::Warning { .. } => None,
         Effect::Close { .. } => panic!("nobody leaves"),
     };
     out.effects().filter_map(message).collect()

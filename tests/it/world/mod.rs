@@ -462,6 +462,7 @@ impl<P: Actor> World<P> {
                     let end = self.live(machine, conn);
                     self.net.write(end, bytes);
                 }
+                Effect::Warning { .. } => {}
                 Effect::Settled { conn } => {
                     self.live(machine, conn);
                     let first = self.nodes[machine].settle(conn);
