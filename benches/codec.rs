@@ -38,12 +38,12 @@ fn main() -> ExitCode {
         report.pairs(what, &Pairs::measure(floor, subject), None);
     };
     line("read a datagram of 64 bytes", &data, &mut |bytes| {
-        let (header, payload) = black_box(Header::read(bytes)).expect("a header");
-        black_box(Payload::read(header.kind, payload).expect("a payload"));
+        let (header, payload) = black_box(Header::from_client(bytes)).expect("a header");
+        black_box(Payload::read(1, header.kind, payload).expect("a payload"));
     });
     line("read four events", &events, &mut |bytes| {
-        let (header, payload) = Header::read(bytes).expect("a header");
-        if let Ok(Payload::Events(events)) = Payload::read(header.kind, payload) {
+        let (header, payload) = Header::from_client(bytes).expect("a header");
+        if let Ok(Payload::Events(events)) = Payload::read(1, header.kind, payload) {
             black_box(events.map(|event| event.body.len()).sum::<usize>());
         }
     });
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         let body = frame(bytes).expect("a frame").expect("all of it");
         black_box(ToServer::read(body).expect("a login"));
     });
-    let (header, payload) = Header::read(&data).expect("a header");
+    let (header, payload) = Header::from_client(&data).expect("a header");
     let mut buffer = Vec::with_capacity(DATAGRAM);
     line("write a datagram of 64 bytes", &data, &mut |_| {
         buffer.clear();

@@ -51,6 +51,7 @@ impl Driven {
             udp_port: LOCAL.port(),
             games,
             limits,
+            ..Settings::default()
         };
         Self {
             service: Service::new(game, &settings),

@@ -1,6 +1,7 @@
 //! The protocols a server speaks: each a directory with its text, its codec and its policy.
 
 use crate::engine::{Game, Machine};
+use crate::guard::limit::Addresses;
 use crate::guard::limits::Limits;
 
 pub mod rtyp;
@@ -13,6 +14,8 @@ pub(crate) enum Kind {
         games: u32,
         /// The UDP port that players are told, if not the one that is bound.
         advertise_udp: Option<u16>,
+        /// By which a hello names the games; empty: by their numbers.
+        names: Vec<String>,
         /// What is played.
         game: Box<dyn Game + Send>,
     },
@@ -27,6 +30,10 @@ pub(crate) struct Seat {
     pub(crate) udp_port: u16,
     /// The limits of a peer.
     pub(crate) limits: Limits,
+    /// Whether loopback addresses are limited like others.
+    pub(crate) limit_loopback: bool,
+    /// The table of addresses, one for all services of a process.
+    pub(crate) addresses: Addresses,
 }
 
 impl Kind {
@@ -43,13 +50,17 @@ impl Kind {
             Self::Rtyp {
                 games,
                 advertise_udp,
+                names,
                 game,
             } => {
                 let settings = rtyp::Settings {
                     service: seat.service,
                     udp_port: advertise_udp.unwrap_or(seat.udp_port),
                     games,
+                    names,
                     limits: seat.limits.clone(),
+                    limit_loopback: seat.limit_loopback,
+                    addresses: seat.addresses.clone(),
                 };
                 Box::new(rtyp::Service::new(game, &settings))
             }

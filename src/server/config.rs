@@ -39,6 +39,10 @@ pub struct Rtyp {
     pub advertise_udp: Option<u16>,
     /// How many games it hosts, from 1 to 65536; 1 by default.
     pub games: u32,
+    /// The names by which a client of version 2 asks for one of the games, each different and of 1
+    /// to 16 bytes; as many as games, or none, which is the default: then they are called `1`, `2`
+    /// and so on.
+    pub names: Vec<String>,
     /// What is played in them; [`Relay`] by default.
     pub game: Box<dyn Game + Send>,
 }
@@ -49,6 +53,7 @@ impl Default for Rtyp {
             port: 4242,
             advertise_udp: None,
             games: 1,
+            names: Vec::new(),
             game: Box::new(Relay::new()),
         }
     }
@@ -60,6 +65,7 @@ impl fmt::Debug for Rtyp {
             .field("port", &self.port)
             .field("advertise_udp", &self.advertise_udp)
             .field("games", &self.games)
+            .field("names", &self.names)
             .finish_non_exhaustive()
     }
 }
@@ -104,6 +110,7 @@ impl Rtyp {
         let kind = Kind::Rtyp {
             games: self.games,
             advertise_udp: self.advertise_udp,
+            names: self.names,
             game: self.game,
         };
         Ok(Plan {

@@ -43,8 +43,10 @@ use self::streams::Streams;
 use self::turn::READ_BYTES;
 use self::udp::Batch;
 use crate::engine::{Outbox, Time};
+use crate::guard::limit;
 use crate::guard::limits::Limit;
 use crate::guard::pending::Pending;
+use crate::guard::quiet::Quiet;
 
 use self::config::Plan;
 pub use self::config::{Config, Rtyp};
@@ -98,6 +100,8 @@ impl Server {
         for service in &mut services {
             service.register(registry)?;
         }
+        let mut dice = Dice::new();
+        let quiet = Quiet::new(&mut dice).map_err(std::io::Error::other)?;
         let waker = Waker::new(registry, Source::Orders.token())?;
         let addresses = services.iter().map(Service::addresses).collect();
         let (orders, inbox) = mpsc::channel();
@@ -109,8 +113,9 @@ impl Server {
             clock: Clock::new(),
             world: World {
                 now: Time::ZERO,
-                dice: Dice::new(),
+                dice,
                 out: Outbox::new(),
+                quiet,
             },
             services,
             inbox: Inbox::new(inbox),
@@ -147,6 +152,7 @@ impl Server {
     /// [`Error::Poll`] if the system no longer lets it wait for its sockets.
     pub fn run(mut self) -> Result<(), Error> {
         while self.turn(None)? {}
+        self.tell_suppressed(Quiet::last_report);
         Ok(())
     }
 
@@ -191,9 +197,10 @@ fn bind_services(config: &Config, plans: Vec<Plan>) -> Result<Vec<Service>, Erro
     }
     config.check_addresses()?;
     let ips = bind::addresses(&config.bind);
+    let peers = limit::Addresses::new(&config.limits);
     let services = (0..)
         .zip(plans)
-        .map(|(index, plan)| Service::bind(plan, index, &ips, &config.limits))
+        .map(|(index, plan)| Service::bind(plan, index, &ips, config, &peers))
         .collect::<Result<Vec<_>, _>>()?;
     tell_receive_buffer(config.limits.get(Limit::RecvBuffer), &services);
     Ok(services)

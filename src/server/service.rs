@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use mio::Registry;
 
 use super::bind;
-use super::config::Plan;
+use super::config::{Config, Plan};
 use super::counters::Counters;
 use super::dice::Dice;
 use super::error::{Error, Transport};
@@ -16,7 +16,9 @@ use super::streams::Streams;
 use super::tcp::{Accepted, Listener};
 use super::udp::{BATCH, Batch, Datagrams, segments};
 use crate::engine::{Effect, Env, Input, Machine, Outbox, Time};
+use crate::guard::limit::Addresses as PeerAddresses;
 use crate::guard::limits::{Limit, Limits};
+use crate::guard::quiet::Quiet;
 use crate::protocol::Seat;
 
 /// How many connections a listener accepts in a turn.
@@ -30,6 +32,8 @@ pub(super) struct World {
     pub(super) now: Time,
     pub(super) dice: Dice,
     pub(super) out: Outbox,
+    /// Bounds what is logged because of peers.
+    pub(super) quiet: Quiet,
 }
 
 /// One protocol at its ports.
@@ -48,14 +52,18 @@ impl Service {
         plan: Plan,
         index: u8,
         ips: &[IpAddr],
-        limits: &Limits,
+        config: &Config,
+        addresses: &PeerAddresses,
     ) -> Result<Self, Error> {
+        let limits = &config.limits;
         let sockets = bind_datagrams(&plan, ips, limits)?;
         let listeners = bind_listeners(&plan, ips)?;
         let seat = Seat {
             service: index,
             udp_port: sockets.first().map_or(0, |socket| socket.local().port()),
             limits: limits.clone(),
+            limit_loopback: config.limit_loopback,
+            addresses: addresses.clone(),
         };
         Ok(Self {
             name: plan.name,
@@ -118,6 +126,11 @@ impl Service {
                     }
                     Effect::Stream { conn, bytes } => {
                         streams.write(conn, bytes, &mut self.counters);
+                    }
+                    Effect::Warning { about, what } => {
+                        if world.quiet.allow(world.now, about) {
+                            log::warn!("{}: {about}: {what}", self.name);
+                        }
                     }
                     Effect::Settled { conn } => streams.settle(conn),
                     Effect::Close { conn, how } => {

@@ -8,6 +8,7 @@ use super::source::Source;
 use super::streams::Piece;
 use super::{EVENTS_MAX, Error, Server};
 use crate::engine::{Close, Conn, Input, Time};
+use crate::guard::quiet::Quiet;
 
 /// How many bytes are read from one connection in a turn.
 pub(super) const READ_BYTES: usize = 16 * 1024;
@@ -91,7 +92,10 @@ impl Server {
     fn deadline(&self) -> Option<Time> {
         let services = self.services.iter().filter_map(|it| it.deadline());
         let ends = self.streams.deadline().into_iter().chain(self.stopping);
-        services.chain(ends).min()
+        services
+            .chain(ends)
+            .chain(self.world.quiet.deadline())
+            .min()
     }
 
     fn has_more(&self) -> bool {
@@ -211,6 +215,8 @@ impl Server {
 
     /// Lets time pass, after whoever spoke in time was heard.
     pub(super) fn pass_time(&mut self) {
+        let now = self.world.now;
+        self.tell_suppressed(|quiet| quiet.report(now));
         if self.timers_wait() {
             return;
         }
@@ -219,6 +225,13 @@ impl Server {
             service.tick(&mut self.world, &mut self.streams);
         }
         self.streams.expire(self.world.now);
+    }
+
+    /// Tells how many warnings about peers were not written.
+    pub(super) fn tell_suppressed(&mut self, report: impl FnOnce(&mut Quiet) -> Option<u64>) {
+        if let Some(count) = report(&mut self.world.quiet) {
+            log::warn!("{count} warnings about peers suppressed");
+        }
     }
 
     /// Whether timers still wait for a socket to run dry.

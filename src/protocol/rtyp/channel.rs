@@ -1,7 +1,7 @@
 //! One side of a session's conversation over UDP, the same at the server and at the client:
 //! numbering, acknowledgement, the lanes of events, Pings and the round trip.
 
-use super::wire::{EVENT_HEAD_BYTES, Header};
+use super::wire::{EVENT_HEAD_BYTES, Header, Session};
 use crate::bytes::Writer;
 use crate::engine::Time;
 use crate::engine::lane::carried::{Full, Receiver, Sender};
@@ -18,8 +18,8 @@ const PINGS: usize = 4;
 /// The conversation with the other side.
 #[derive(Debug)]
 pub struct Channel {
-    /// What the session field of every datagram holds, both ways.
-    token: u32,
+    /// The session field of every datagram we send.
+    session: Session,
     numbering: Numbering,
     received: Window,
     /// The events on their way to the other side.
@@ -55,9 +55,9 @@ impl Owed {
 
 impl Channel {
     /// A conversation in which nothing has been said.
-    pub fn new(token: u32) -> Self {
+    pub fn new(session: Session) -> Self {
         Self {
-            token,
+            session,
             numbering: Numbering::default(),
             received: Window::default(),
             outgoing: Sender::new(0, EVENT_HEAD_BYTES),
@@ -66,11 +66,6 @@ impl Channel {
             pings: [None; PINGS],
             owed: None,
         }
-    }
-
-    /// The token of the session.
-    pub fn token(&self) -> u32 {
-        self.token
     }
 
     /// Whether a datagram with this sequence is new.
@@ -103,7 +98,7 @@ impl Channel {
             sequence: self.numbering.upcoming(),
             ack,
             ack_bits,
-            session: self.token,
+            session: self.session,
         }
     }
 

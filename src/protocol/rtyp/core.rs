@@ -1,17 +1,28 @@
 //! The service without its game: sessions, games, and what every part of the policy shares.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
+use super::Settings;
 use super::counters::{Count, Counters};
 use super::games::{Games, Seat};
 use super::session::{Bound, Cause, Data, Stage, due};
-use super::wire::{self, Reason, event, kind};
+use super::wire::{HEADER_BYTES, Payload, Reason, ToClient, event, kind};
+use crate::bytes::Writer;
 use crate::engine::bucket::Rate;
 use crate::engine::table::Engine;
-use crate::engine::{Close, Env, Key, Player, Time};
+use crate::engine::{Close, Conn, Env, Key, Player, Time};
+use crate::guard::budget::{Challenges, WrongTokens};
+use crate::guard::cookie::Cookies;
+use crate::guard::limit::Entrance;
+use crate::guard::limits::{Limit, Limits};
 
 /// What a client's events may cost the server: bodies a second, and at once.
 const BODIES: Rate = Rate::per_second(8 * 1024, 8 * 1024);
+/// A bye is said so often …
+const BYES: usize = 3;
+/// … with this time between.
+const BYE_EVERY_MS: u64 = 100;
 /// Events at once.
 const EVENTS_BURST: u64 = 32;
 
@@ -26,13 +37,25 @@ pub struct Core {
     pub rates: Rates,
     /// No newcomers any more.
     pub is_stopping: bool,
-    /// Who left and the game has not heard of.
-    pub left: VecDeque<(Player, Reason)>,
+    /// Who joined or left and the game has not heard of.
+    pub news: VecDeque<News>,
+    /// Sessions and attempts per address.
+    pub entrance: Entrance,
+    /// Drawn for the first hello.
+    pub cookies: Option<Cookies>,
+    pub challenges: Challenges,
+    pub wrong_tokens: WrongTokens,
     /// Who may have something to be sent when the call ends.
     touched: Vec<Key>,
     /// Who has more events waiting than may.
     overflowed: Vec<Key>,
     scratch: Vec<u8>,
+}
+
+/// What the game has not heard yet.
+pub enum News {
+    Joined(Player, Box<str>),
+    Left(Player, Reason),
 }
 
 /// What a client may send.
@@ -45,7 +68,9 @@ pub struct Rates {
 
 impl Rates {
     /// From the limits `session-rate` (0: none) and `events-rate`.
-    pub fn new(session_rate: u64, events_rate: u64) -> Self {
+    fn new(limits: &Limits) -> Self {
+        let session_rate = limits.get(Limit::SessionRate);
+        let events_rate = limits.get(Limit::EventsRate);
         Self {
             traffic: (session_rate > 0).then(|| Rate::per_second(session_rate, session_rate)),
             events: Rate::per_second(events_rate, EVENTS_BURST),
@@ -55,16 +80,21 @@ impl Rates {
 }
 
 impl Core {
-    pub fn new(service: u8, udp_port: u16, games: u32, rates: Rates) -> Self {
+    pub fn new(settings: &Settings) -> Self {
+        let limits = &settings.limits;
         Self {
-            service,
-            udp_port,
+            service: settings.service,
+            udp_port: settings.udp_port,
             engine: Engine::default(),
-            games: Games::new(games),
+            games: Games::new(settings.games, &settings.names),
             counters: Counters::default(),
-            rates,
+            rates: Rates::new(limits),
             is_stopping: false,
-            left: VecDeque::new(),
+            news: VecDeque::new(),
+            entrance: settings.addresses.entrance(limits, settings.limit_loopback),
+            cookies: None,
+            challenges: Challenges::new(limits),
+            wrong_tokens: WrongTokens::new(limits),
             touched: Vec::new(),
             overflowed: Vec::new(),
             scratch: Vec::new(),
@@ -78,6 +108,14 @@ impl Core {
             key,
             game: seat.game,
             number: seat.number,
+        }
+    }
+
+    /// Counts what a peer did, and warns of it if an operator may want to know.
+    pub fn refuse(&mut self, env: &mut Env<'_>, about: IpAddr, count: Count) {
+        self.counters.add(count);
+        if count.is_warning() {
+            env.out.warn(about, count.name());
         }
     }
 
@@ -122,33 +160,50 @@ impl Core {
         }
     }
 
-    /// Ends a session: the one way out. Number, name, token and endpoint are free when this
+    /// Ends a session: the one way out. Number, name, tokens and endpoint are free when this
     /// returns; the client is told if the server ends it, and the others if it was bound.
     pub fn end(&mut self, env: &mut Env<'_>, key: Key, cause: Cause) {
         let Some(session) = self.engine.end(key) else {
             return;
         };
-        let seat = session.data.seat;
-        self.counters.add(ended(cause));
-        self.games.leave(seat);
-        if let Some(conn) = session.conn() {
-            // Who was not let in yet is not told of an end.
-            if let Cause::Server(reason) = cause
-                && !matches!(session.data.stage, Stage::Asked)
-            {
-                let logout = wire::ToClient::Logout {
-                    reason: reason.code(),
-                };
-                env.out.stream(conn, |w| logout.write(w));
-            }
-            env.out.close(conn, Close::Drain);
+        let conn = session.conn();
+        let Data {
+            seat, stage, ip, ..
+        } = session.data;
+        self.games.leave(seat, key);
+        self.refuse(env, ip, ended(cause));
+        if let Some(conn) = conn {
+            say_logout(env, conn, &stage, cause);
         }
-        if session.data.is_bound() {
-            let reason = cause.reason();
-            self.left.push_back((self.player(key, seat), reason));
-            for other in self.players(seat.game, None) {
-                self.push(other, event::PLAYER_LEFT, &[&[seat.number, reason.code()]]);
-            }
+        let Stage::Bound(bound) = stage else { return };
+        let reason = cause.reason();
+        let player = self.player(key, seat);
+        self.news.push_back(News::Left(player, reason));
+        for other in self.players(seat.game, None) {
+            self.push(other, event::PLAYER_LEFT, &[&[seat.number, reason.code()]]);
+        }
+        if let (None, Cause::Server(reason)) = (conn, cause) {
+            self.say_bye(env, bound, reason);
+        }
+    }
+
+    /// Tells a player of version 2 that the server ended its session: three times, since nothing
+    /// acknowledges it, and only as often as its endpoint's credit pays for.
+    fn say_bye(&mut self, env: &mut Env<'_>, mut bound: Bound, reason: Reason) {
+        let bye = Payload::ServerBye(reason.code());
+        let affordable = bound.proof.room(env.now) / (HEADER_BYTES + 1);
+        let byes = (0..BYES.min(affordable)).map(|_| {
+            let mut bytes = Vec::with_capacity(HEADER_BYTES + 1);
+            let mut writer = Writer::new(&mut bytes);
+            bound.channel.header(kind::SERVER_BYE).write(&mut writer);
+            bye.write(&mut writer);
+            bound.channel.sent();
+            bytes.into_boxed_slice()
+        });
+        let byes: Vec<Box<[u8]>> = byes.collect();
+        if !byes.is_empty() {
+            self.engine
+                .farewell(env.out, bound.path, byes, BYE_EVERY_MS, env.now);
         }
     }
 
@@ -190,6 +245,18 @@ impl Core {
         self.engine.arm(key, due::STUCK, stuck_at);
         self.engine.arm(key, due::ACK, ack_due);
     }
+}
+
+/// Ends the conversation over TCP. Who was not let in yet is not told why.
+fn say_logout(env: &mut Env<'_>, conn: Conn, stage: &Stage, cause: Cause) {
+    if let Cause::Server(reason) = cause
+        && !matches!(stage, Stage::Asked(_))
+    {
+        let reason = reason.code();
+        let logout = ToClient::Logout { reason };
+        env.out.stream(conn, |w| logout.write(w));
+    }
+    env.out.close(conn, Close::Drain);
 }
 
 fn ended(cause: Cause) -> Count {

@@ -16,7 +16,13 @@ pub enum Count {
     RejectedBadName,
     RejectedNameTaken,
     RejectedGameStarted,
+    RejectedTooMany,
+    RejectedNoSuchGame,
     RejectedRefused,
+    Challenges,
+    ChallengesDropped,
+    GhostsEnded,
+    Moves,
     LoginLate,
     LoginMalformed,
     LoginAbandoned,
@@ -30,6 +36,10 @@ pub enum Count {
     IgnoredUnknownToken,
     IgnoredBoundElsewhere,
     IgnoredWrongToken,
+    IgnoredGuess,
+    IgnoredHello,
+    IgnoredWaiting,
+    IgnoredCandidate,
     IgnoredRepeated,
     IgnoredOld,
     IgnoredSessionRate,
@@ -54,7 +64,13 @@ pub const NAMES: [&str; COUNTERS] = [
     "rejected-bad-name",
     "rejected-name-taken",
     "rejected-game-started",
+    "rejected-too-many",
+    "rejected-no-such-game",
     "rejected-refused",
+    "challenges",
+    "challenges-dropped",
+    "ghosts-ended",
+    "moves",
     "login-late",
     "login-malformed",
     "login-abandoned",
@@ -68,6 +84,10 @@ pub const NAMES: [&str; COUNTERS] = [
     "ignored-unknown-token",
     "ignored-bound-elsewhere",
     "ignored-wrong-token",
+    "ignored-guess",
+    "ignored-hello",
+    "ignored-waiting",
+    "ignored-candidate",
     "ignored-repeated",
     "ignored-old",
     "ignored-session-rate",
@@ -86,6 +106,37 @@ pub struct Counters([u64; COUNTERS]);
 impl Default for Counters {
     fn default() -> Self {
         Self([0; COUNTERS])
+    }
+}
+
+impl Count {
+    /// Whether an operator may want to know who did it. What happens to honest players on a bad
+    /// line, or is told to the peer itself, is only counted.
+    pub fn is_warning(self) -> bool {
+        matches!(
+            self,
+            Self::EndedProtocolError
+                | Self::EndedMalformedStream
+                | Self::RejectedTooMany
+                | Self::LoginLate
+                | Self::LoginMalformed
+                | Self::IgnoredSource
+                | Self::IgnoredShort
+                | Self::IgnoredLong
+                | Self::IgnoredMagic
+                | Self::IgnoredVersion
+                | Self::IgnoredUnbound
+                | Self::IgnoredUnknownToken
+                | Self::IgnoredBoundElsewhere
+                | Self::IgnoredWrongToken
+                | Self::IgnoredGuess
+                | Self::IgnoredHello
+        )
+    }
+
+    /// Its name, as an operator sees it.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
     }
 }
 

@@ -27,24 +27,35 @@ struct Game {
 #[derive(Debug)]
 pub struct Games {
     games: Vec<Game>,
+    /// By which a hello names them, if not by their numbers from 1.
+    names: Vec<String>,
 }
 
 impl Games {
     /// `count` open games with nobody in them.
-    pub fn new(count: u32) -> Self {
+    /// A hello names them by `names`, or if there are none by their numbers from 1.
+    pub fn new(count: u32, names: &[String]) -> Self {
         Self {
             games: vec![Game::default(); count as usize],
+            names: names.to_vec(),
         }
     }
 
-    /// Where a newcomer goes: the first open game with a free number in which nobody `has_name`.
+    /// Where a newcomer goes: the first open game with a free number in which nobody `has_name`;
+    /// if `wanted`, only that game is looked at.
     ///
     /// # Errors
     /// `NameTaken` if only the name stands in the way, else `GameStarted` if only a running game
     /// has a free number, else `ServerFull`.
-    pub fn place(&self, has_name: impl Fn(Key) -> bool) -> Result<Seat, Reject> {
+    pub fn place(
+        &self,
+        wanted: Option<u32>,
+        has_name: impl Fn(Key) -> bool,
+    ) -> Result<Seat, Reject> {
         let mut refusal = Reject::ServerFull;
-        for (index, game) in self.games.iter().enumerate() {
+        let all = self.games.iter().enumerate();
+        let looked_at = all.filter(|(index, _)| wanted.is_none_or(|game| game as usize == *index));
+        for (index, game) in looked_at {
             let Some(number) = game.seats.iter().position(Option::is_none) else {
                 continue;
             };
@@ -64,6 +75,26 @@ impl Games {
         Err(refusal)
     }
 
+    /// The game that a room's name means; `None` if it is empty, which means any.
+    ///
+    /// # Errors
+    /// `NoSuchGame`.
+    pub fn wanted(&self, room: &[u8]) -> Result<Option<u32>, Reject> {
+        if room.is_empty() {
+            return Ok(None);
+        }
+        let named = self.names.iter().position(|name| name.as_bytes() == room);
+        let numbered = || numbered(room).filter(|index| *index < self.games.len());
+        let index = if self.names.is_empty() {
+            numbered()
+        } else {
+            named
+        };
+        index
+            .map(|index| Some(index as u32))
+            .ok_or(Reject::NoSuchGame)
+    }
+
     /// Gives a free seat to a session.
     pub fn take(&mut self, seat: Seat, key: Key) {
         let place = &mut self.games[seat.game as usize].seats[usize::from(seat.number)];
@@ -71,10 +102,13 @@ impl Games {
         *place = Some(key);
     }
 
-    /// Frees a seat. A game whose last session leaves is open again.
-    pub fn leave(&mut self, seat: Seat) {
+    /// Frees a seat, if the session holds it. A game whose last session leaves is open again.
+    pub fn leave(&mut self, seat: Seat, key: Key) {
         let game = &mut self.games[seat.game as usize];
-        game.seats[usize::from(seat.number)] = None;
+        let place = &mut game.seats[usize::from(seat.number)];
+        if *place == Some(key) {
+            *place = None;
+        }
         game.running &= game.seats.iter().any(Option::is_some);
     }
 
@@ -105,6 +139,13 @@ impl Games {
     }
 }
 
+/// The index of the game with this number, written as one writes numbers.
+fn numbered(room: &[u8]) -> Option<usize> {
+    let number: usize = std::str::from_utf8(room).ok()?.parse().ok()?;
+    let index = number.checked_sub(1)?;
+    (number.to_string().as_bytes() == room).then_some(index)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,35 +159,45 @@ mod tests {
 
     #[test]
     fn a_game_runs_until_its_last_session_leaves() {
-        let mut games = Games::new(1);
+        let mut games = Games::new(1, &[]);
         assert!(!games.start(0) && !games.start(1), "nobody is there");
-        let first = games.place(|_| false).unwrap();
+        let first = games.place(None, |_| false).unwrap();
         games.take(first, key(1));
-        let second = games.place(|_| false).unwrap();
+        let second = games.place(None, |_| false).unwrap();
         games.take(second, key(2));
         assert_eq!((first.number, second.number), (0, 1));
         assert!(games.start(0));
         assert!(!games.start(0), "it runs");
-        assert_eq!(games.place(|_| false), Err(Reject::GameStarted));
-        games.leave(first);
+        assert_eq!(games.place(None, |_| false), Err(Reject::GameStarted));
+        games.leave(first, key(1));
         assert!(games.is_running(0));
-        games.leave(second);
-        assert_eq!(games.place(|_| false), Ok(first));
+        games.leave(second, key(2));
+        assert_eq!(games.place(None, |_| false), Ok(first));
     }
 
     #[test]
     fn the_lowest_free_number_of_the_first_fitting_game() {
-        let mut games = Games::new(2);
+        let mut games = Games::new(2, &[]);
         for slot in 0..4 {
-            let seat = games.place(|_| false).unwrap();
+            let seat = games.place(None, |_| false).unwrap();
             assert_eq!((seat.game, u32::from(seat.number)), (0, slot));
             games.take(seat, key(slot));
         }
-        assert_eq!(games.place(|_| true), Ok(Seat { game: 1, number: 0 }));
-        games.leave(Seat { game: 0, number: 2 });
-        assert_eq!(games.place(|_| false), Ok(Seat { game: 0, number: 2 }));
-        assert_eq!(games.place(|_| true), Ok(Seat { game: 1, number: 0 }));
+        assert_eq!(games.place(None, |_| true), Ok(Seat { game: 1, number: 0 }));
+        games.leave(Seat { game: 0, number: 2 }, key(9));
+        assert_eq!(
+            games.place(None, |_| false),
+            Ok(Seat { game: 1, number: 0 }),
+            "not its own"
+        );
+        games.leave(Seat { game: 0, number: 2 }, key(2));
+        assert_eq!(
+            games.place(None, |_| false),
+            Ok(Seat { game: 0, number: 2 })
+        );
+        assert_eq!(games.place(None, |_| true), Ok(Seat { game: 1, number: 0 }));
+        assert_eq!(games.place(Some(0), |_| true), Err(Reject::NameTaken));
         games.take(Seat { game: 1, number: 0 }, key(9));
-        assert_eq!(games.place(|_| true), Err(Reject::NameTaken));
+        assert_eq!(games.place(None, |_| true), Err(Reject::NameTaken));
     }
 }

@@ -1,25 +1,18 @@
 //! The TCP door of version 1: from the accepted connection to the session, and the end by TCP.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Service;
 use super::core::Core;
 use super::counters::Count;
-use super::games::Seat;
-use super::session::{Cause, Data, Stage, due};
+use super::door::Newcomer;
+use super::session::{Cause, Door, due};
 use super::wire::{self, FRAME_HEAD_BYTES, Login, Reason, Reject, ToClient, ToServer};
 use crate::engine::table::Due;
-use crate::engine::{Close, Conn, Env, Event, Key, Ticket, Verdict, entropy};
+use crate::engine::{Close, Conn, Env, Key};
 
 /// From the accept to a complete LoginRequest.
 const LOGIN_MS: u64 = 5_000;
-/// From LoginAccepted to the bound endpoint.
-const BIND_MS: u64 = 10_000;
-/// For the game to answer about a newcomer.
-const ANSWER_MS: u64 = 4_000;
-/// Draws of a token that is not taken. One in 2^32 is taken by each player, so a second draw is
-/// rare and a fourth says that the generator is broken.
-const TOKEN_DRAWS: usize = 4;
 
 impl Service {
     /// A connection was accepted.
@@ -88,9 +81,12 @@ impl Service {
     pub(super) fn due(&mut self, env: &mut Env<'_>, due: Due) {
         match due {
             Due::Link(conn) => {
-                self.core.counters.add(Count::LoginLate);
+                self.core.refuse_link(env, conn, Count::LoginLate);
                 self.core.engine.forget(conn);
                 env.out.close(conn, Close::Now);
+            }
+            Due::Farewell(endpoint) => {
+                self.core.engine.say_farewell(env.out, endpoint, env.now);
             }
             Due::Session(key, due::ANSWER) => self.core.reject(env, key, Reject::Refused),
             Due::Session(key, which) => self.core.session_due(env, key, which),
@@ -106,137 +102,41 @@ impl Service {
         }
     }
 
-    /// Judges a LoginRequest whose shape is right; asks the game last.
+    /// Judges a LoginRequest whose shape is right.
     fn login(&mut self, env: &mut Env<'_>, conn: Conn, login: Login<'_>) {
         let Some(peer) = self.core.engine.peer(conn) else {
             return;
         };
-        let admitted = match login {
+        let entered = match login {
             Login::OtherVersion(_) => Err(Reject::BadVersion),
-            Login::V1 { name } => self.core.admit(env, conn, peer, name),
-        };
-        match admitted {
-            Ok((key, seat, name)) => {
-                let service = self.core.service;
-                let player = self.core.player(key, seat);
-                let ticket = Ticket { service, key };
-                let event = Event::Connecting {
-                    ticket,
-                    player,
+            Login::V1 { name } => {
+                let newcomer = Newcomer {
                     name,
+                    room: &[],
                     ip: peer.ip(),
+                    door: Door::Login,
+                    conn: Some(conn),
+                    ghost: None,
                 };
-                self.tell(env, event);
+                self.knock(env, &newcomer)
             }
-            Err(reason) => {
-                self.core.engine.forget(conn);
-                self.core.say_rejected(env, conn, reason);
-            }
+        };
+        if let Err(reason) = entered {
+            self.core.engine.forget(conn);
+            self.core.say_login_rejected(env, conn, peer.ip(), reason);
         }
     }
 }
 
 impl Core {
-    /// Gives the newcomer a seat, a token and a session that waits for the game's word.
-    fn admit<'a>(
+    pub(super) fn say_login_rejected(
         &mut self,
         env: &mut Env<'_>,
         conn: Conn,
-        peer: SocketAddr,
-        name: &'a [u8],
-    ) -> Result<(Key, Seat, &'a str), Reject> {
-        let name = wire::name(name).ok_or(Reject::BadName)?;
-        let engine = &self.engine;
-        let seat = self.games.place(|key| {
-            engine
-                .get(key)
-                .is_some_and(|session| &*session.data.name == name)
-        })?;
-        let token = self.draw_token(env).ok_or(Reject::Refused)?;
-        let data = Data {
-            name: name.into(),
-            seat,
-            ip: peer.ip(),
-            stage: Stage::Asked,
-        };
-        let key = self
-            .engine
-            .open(token, Some(conn), env.now, data)
-            .ok_or(Reject::Refused)?;
-        self.games.take(seat, key);
-        self.engine.arm(key, due::ANSWER, env.now + ANSWER_MS);
-        Ok((key, seat, name))
-    }
-
-    /// A token that is not 0 and no live session has; `None` if the generator fails.
-    fn draw_token(&mut self, env: &mut Env<'_>) -> Option<u64> {
-        for _ in 0..TOKEN_DRAWS {
-            let Ok(token) = entropy::u32(env.dice) else {
-                break;
-            };
-            let token = u64::from(token);
-            if token != 0 && self.engine.with_token(token).is_none() {
-                return Some(token);
-            }
-        }
-        self.counters.add(Count::NoEntropy);
-        log::error!("rtyp: no token could be drawn; a login is refused");
-        None
-    }
-
-    /// The game has answered about a newcomer. Returns whether anybody waited for it.
-    pub(super) fn answer(&mut self, env: &mut Env<'_>, key: Key, verdict: Verdict) -> bool {
-        let Some(session) = self.engine.get_mut(key) else {
-            return false;
-        };
-        if !matches!(session.data.stage, Stage::Asked) {
-            return false;
-        }
-        match verdict {
-            Verdict::Admit => self.accept(env, key),
-            Verdict::Refuse => self.reject(env, key, Reject::Refused),
-        }
-        true
-    }
-
-    fn accept(&mut self, env: &mut Env<'_>, key: Key) {
-        let Some(session) = self.engine.get_mut(key) else {
-            return;
-        };
-        let Some(conn) = session.conn() else { return };
-        session.data.stage = Stage::Accepted;
-        let accepted = ToClient::LoginAccepted {
-            session: session.token() as u32,
-            player: session.data.seat.number,
-            udp_port: self.udp_port,
-        };
-        env.out.stream(conn, |w| accepted.write(w));
-        env.out.settled(conn);
-        self.counters.add(Count::Logins);
-        self.engine.disarm(key, due::ANSWER);
-        self.engine.arm(key, due::SILENCE, env.now + BIND_MS);
-    }
-
-    /// Ends a session that the game did not admit: nobody has heard of it.
-    fn reject(&mut self, env: &mut Env<'_>, key: Key, reason: Reject) {
-        let Some(session) = self.engine.end(key) else {
-            return;
-        };
-        self.games.leave(session.data.seat);
-        if let Some(conn) = session.conn() {
-            self.say_rejected(env, conn, reason);
-        }
-    }
-
-    fn say_rejected(&mut self, env: &mut Env<'_>, conn: Conn, reason: Reject) {
-        self.counters.add(match reason {
-            Reject::ServerFull => Count::RejectedServerFull,
-            Reject::BadVersion => Count::RejectedBadVersion,
-            Reject::BadName => Count::RejectedBadName,
-            Reject::NameTaken => Count::RejectedNameTaken,
-            Reject::GameStarted => Count::RejectedGameStarted,
-            Reject::TooMany | Reject::NoSuchGame | Reject::Refused => Count::RejectedRefused,
-        });
+        ip: IpAddr,
+        reason: Reject,
+    ) {
+        self.count_rejected(env, ip, reason);
         let rejected = ToClient::LoginRejected {
             reason: reason.code(),
         };
@@ -244,12 +144,19 @@ impl Core {
         env.out.close(conn, Close::Drain);
     }
 
+    /// Counts what a connection without a session did.
+    fn refuse_link(&mut self, env: &mut Env<'_>, conn: Conn, count: Count) {
+        if let Some(peer) = self.engine.peer(conn) {
+            self.refuse(env, peer.ip(), count);
+        }
+    }
+
     /// The stream broke a rule: it is closed without a word, and its session ends.
     fn distrust(&mut self, env: &mut Env<'_>, conn: Conn) {
         match self.engine.session_of(conn) {
             Some(key) => self.end(env, key, Cause::MalformedStream),
             None => {
-                self.counters.add(Count::LoginMalformed);
+                self.refuse_link(env, conn, Count::LoginMalformed);
                 self.engine.forget(conn);
                 env.out.close(conn, Close::Now);
             }

@@ -1,22 +1,26 @@
 #![doc = include_str!("PROTOCOL.md")]
 
 use crate::engine::{Env, Event, Game, Input, Machine, Replies, Time};
-use crate::guard::limits::{Limit, Limits};
+use crate::guard::limit::Addresses;
+use crate::guard::limits::Limits;
 
 mod channel;
 mod client;
 mod core;
 mod counters;
+mod door;
 mod games;
+mod hello;
 mod login;
 mod play;
 mod replies;
+mod roam;
 mod session;
 pub mod wire;
 
 pub use client::{BadName, Client, End, Notice, SendError, State};
 
-use self::core::{Core, Rates};
+use self::core::{Core, News};
 use replies::Acting;
 
 /// The rtyp service without sockets: a [`Machine`] that any driver may feed.
@@ -37,22 +41,38 @@ pub struct Settings {
     pub udp_port: u16,
     /// How many games there are, 1 to 65536.
     pub games: u32,
+    /// By which a hello names them, each 1 to 16 bytes; empty: by their numbers from 1.
+    pub names: Vec<String>,
     /// The limits of a peer.
     pub limits: Limits,
+    /// Whether loopback addresses are limited like others.
+    pub limit_loopback: bool,
+    /// The table of addresses, one for all services of a process.
+    pub addresses: Addresses,
+}
+
+impl Default for Settings {
+    /// One game, the limits' defaults, and a table of addresses of its own.
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            service: 0,
+            udp_port: 4242,
+            games: 1,
+            names: Vec::new(),
+            addresses: Addresses::new(&limits),
+            limits,
+            limit_loopback: false,
+        }
+    }
 }
 
 impl Service {
     /// A service in which nobody plays yet.
     pub fn new(game: Box<dyn Game + Send>, settings: &Settings) -> Self {
-        let limits = &settings.limits;
-        let rates = Rates::new(
-            limits.get(Limit::SessionRate),
-            limits.get(Limit::EventsRate),
-        );
-        let core = Core::new(settings.service, settings.udp_port, settings.games, rates);
         Self {
             game,
-            core,
+            core: Core::new(settings),
             game_rests_until: Time::ZERO,
         }
     }
@@ -72,14 +92,22 @@ impl Service {
     /// Sends what is due, and tells the game of who left by that, until all is said.
     fn settle(&mut self, env: &mut Env<'_>) {
         self.core.flush(env);
-        while let Some((player, reason)) = self.core.left.pop_front() {
-            self.tell(
-                env,
-                Event::Left {
-                    player,
-                    reason: reason.code(),
-                },
-            );
+        while let Some(news) = self.core.news.pop_front() {
+            match news {
+                News::Joined(player, name) => {
+                    self.tell(
+                        env,
+                        Event::Joined {
+                            player,
+                            name: &name,
+                        },
+                    );
+                }
+                News::Left(player, reason) => {
+                    let reason = reason.code();
+                    self.tell(env, Event::Left { player, reason });
+                }
+            }
             self.core.flush(env);
         }
     }

@@ -1,57 +1,47 @@
 //! Datagrams at the server: binding, and what a bound player may say, in the document's order.
 
+use std::net::IpAddr;
+
 use super::Service;
 use super::core::Core;
 use super::counters::Count;
-use super::session::{Bound, Cause, Data, Stage, due};
+use super::session::{Bound, Cause, Data, Stage, Tokens, due};
 use super::wire::{
-    Events, FromClient, FromServer, HEADER_BYTES, Header, HeaderError, Payload, Reason, event, kind,
+    Events, FromClient, FromServer, HEADER_BYTES, Header, HeaderError, Payload, Reason, Session,
+    SharedToken, event, kind,
 };
 use crate::engine::lane::carried::{Admission, Receiver};
 use crate::engine::seq::Arrival;
 use crate::engine::{Env, Event, Key, Path, source};
 
 /// A bound session from which nothing valid came for so long is over.
-const SILENCE_MS: u64 = 10_000;
+pub const SILENCE_MS: u64 = 10_000;
 
 impl Service {
     /// A datagram came.
     pub(super) fn datagram(&mut self, env: &mut Env<'_>, path: Path, bytes: &[u8]) {
         if !source::is_plausible(&path) {
-            return self.core.counters.add(Count::IgnoredSource);
+            return self
+                .core
+                .refuse(env, path.remote.ip(), Count::IgnoredSource);
         }
-        let (header, payload) = match Header::read(bytes) {
+        let ip = path.remote.ip();
+        let (header, payload) = match Header::from_client(bytes) {
             Ok(read) => read,
-            Err(error) => return self.core.counters.add(ignored(error)),
+            Err(error) => return self.core.refuse(env, ip, ignored(error)),
         };
-        match self.core.engine.at(&path.remote) {
-            Some(key) => {
-                if let Err(count) = self.heard(env, key, path, &header, payload) {
-                    self.core.counters.add(count);
-                }
+        let size = bytes.len();
+        let done = match (header.session, self.core.engine.at(&path.remote)) {
+            (Session::Secret(_), _) if header.kind == kind::CLIENT_HELLO => {
+                self.hello(env, path, size, payload)
             }
-            None => match self.core.bind(env, path, &header, payload) {
-                Ok(key) => self.joined(env, key),
-                Err(count) => self.core.counters.add(count),
-            },
-        }
-    }
-
-    /// A session just got its endpoint: it hears who is there, and they and the game hear of it.
-    fn joined(&mut self, env: &mut Env<'_>, key: Key) {
-        self.core.announce(key);
-        let Some(session) = self.core.engine.get(key) else {
-            return;
+            (_, Some(key)) => self.heard(env, key, path, size, &header, payload),
+            (Session::Secret(_), None) => self.core.roam(env, path, size, &header, payload),
+            (_, None) => self.core.bind(env, path, &header, payload),
         };
-        let player = self.core.player(key, session.data.seat);
-        let name = session.data.name.clone();
-        self.tell(
-            env,
-            Event::Joined {
-                player,
-                name: &name,
-            },
-        );
+        if let Err(count) = done {
+            self.core.refuse(env, ip, count);
+        }
     }
 
     /// A datagram from a bound endpoint.
@@ -60,18 +50,20 @@ impl Service {
         env: &mut Env<'_>,
         key: Key,
         path: Path,
+        size: usize,
         header: &Header,
         payload: &[u8],
     ) -> Result<(), Count> {
         let Some(bound) = self.core.bound(key) else {
             return Err(Count::IgnoredUnbound);
         };
-        if header.session != bound.channel.token() {
+        if header.session != bound.token {
             return Err(Count::IgnoredWrongToken);
         }
-        bound.proof.heard(env.now, HEADER_BYTES + payload.len());
+        bound.proof.heard(env.now, size);
         let arrival = bound.channel.arrival(header.sequence);
-        if header.kind == kind::CONNECT && payload.is_empty() {
+        let is_connect = header.kind == kind::CONNECT && payload.is_empty();
+        if is_connect && matches!(header.session, Session::Shared(_)) {
             if arrival == Arrival::New {
                 self.core.valid(env, key, path, header);
                 self.core.note(key, header);
@@ -106,6 +98,10 @@ impl Service {
     ) -> Result<(), Count> {
         match payload {
             Payload::Events(events) => self.events(env, key, header, &events),
+            Payload::ClientBye(_) => {
+                self.core.end(env, key, Cause::Left);
+                Ok(())
+            }
             payload => {
                 self.core.note(key, header);
                 self.core.pay_for(env, key, &payload)?;
@@ -176,41 +172,65 @@ impl Core {
         path: Path,
         header: &Header,
         payload: &[u8],
-    ) -> Result<Key, Count> {
+    ) -> Result<(), Count> {
+        let Session::Shared(token) = header.session else {
+            return Err(Count::IgnoredUnbound);
+        };
         if header.kind != kind::CONNECT || !payload.is_empty() {
             return Err(Count::IgnoredUnbound);
         }
-        let key = self
-            .engine
-            .with_token(header.session.into())
-            .ok_or(Count::IgnoredUnknownToken)?;
-        let session = self.engine.get_mut(key).ok_or(Count::IgnoredUnknownToken)?;
-        match session.data.stage {
-            Stage::Accepted => {}
-            Stage::Asked => return Err(Count::IgnoredUnknownToken),
-            Stage::Bound(_) => return Err(Count::IgnoredBoundElsewhere),
-        }
+        let key = self.accepted(env, path, token)?;
         if !self.engine.bind(key, path.remote) {
             return Err(Count::IgnoredBoundElsewhere);
         }
         self.counters.add(Count::Bindings);
-        let session = self.engine.get_mut(key).ok_or(Count::IgnoredUnknownToken)?;
-        let by_address = session.data.ip == path.remote.ip();
-        let mut bound = Bound::new(path, header.session, by_address, env.now);
+        let by_address = self.ip(key) == Some(path.remote.ip());
+        let mut bound = Bound::new(path, Tokens::Shared(token), by_address, env.now);
         bound.channel.note(header.sequence);
         bound.proof.heard(env.now, HEADER_BYTES + payload.len());
         bound.send(env, kind::ACCEPT, |_| ());
-        bound.ping(env);
-        let ping_due = bound.ping_due(env.now);
-        session.heard = env.now;
-        session.data.stage = Stage::Bound(bound);
-        self.engine.arm(key, due::SILENCE, env.now + SILENCE_MS);
-        self.engine.arm(key, due::PING, ping_due);
-        Ok(key)
+        self.play(env, key, bound);
+        Ok(())
+    }
+
+    /// The session with this token, if it is to be bound and this may do it. Who guesses tokens
+    /// at flood rates wins nothing: then only the address of the TCP connection binds.
+    fn accepted(&mut self, env: &Env<'_>, path: Path, token: SharedToken) -> Result<Key, Count> {
+        let key = self.engine.with_token(token.0.into());
+        let stage = key
+            .and_then(|key| self.engine.get(key))
+            .map(|it| &it.data.stage);
+        match (key, stage) {
+            (Some(key), Some(Stage::Accepted)) => {
+                let is_own = self.ip(key) == Some(path.remote.ip());
+                if !is_own && self.wrong_tokens.is_exhausted(env.now) {
+                    return Err(Count::IgnoredGuess);
+                }
+                Ok(key)
+            }
+            (Some(_), Some(Stage::Bound(_))) => Err(Count::IgnoredBoundElsewhere),
+            _ => {
+                self.wrong_tokens.count(env.now);
+                Err(Count::IgnoredUnknownToken)
+            }
+        }
+    }
+
+    /// The address a session came from.
+    fn ip(&self, key: Key) -> Option<IpAddr> {
+        self.engine.get(key).map(|session| session.data.ip)
+    }
+
+    /// The session that a secret names.
+    pub(super) fn secret_key(&self, header: &Header) -> Option<Key> {
+        let Session::Secret(token) = header.session else {
+            return None;
+        };
+        self.engine.with_token(token.0)
     }
 
     /// Tells a newly bound player who is there and whether the game runs, and the others of it.
-    fn announce(&mut self, key: Key) {
+    pub(super) fn announce(&mut self, key: Key) {
         let Some(session) = self.engine.get(key) else {
             return;
         };
@@ -249,10 +269,17 @@ impl Core {
     }
 
     /// What a new datagram says; `None` if no honest client sends it.
-    fn read<'a>(&mut self, key: Key, header: &Header, payload: &'a [u8]) -> Option<Payload<'a>> {
-        let payload = Payload::read(header.kind, payload).ok()?;
+    pub(super) fn read<'a>(
+        &mut self,
+        key: Key,
+        header: &Header,
+        payload: &'a [u8],
+    ) -> Option<Payload<'a>> {
+        let version = header.session.version();
+        let payload = Payload::read(version, header.kind, payload).ok()?;
         match &payload {
-            Payload::Connect | Payload::Accept => None,
+            Payload::Connect => None,
+            _ if !payload.is_for_server() => None,
             Payload::Events(events) => {
                 let all_read = events
                     .clone()
@@ -365,6 +392,7 @@ impl Core {
     pub(super) fn session_due(&mut self, env: &mut Env<'_>, key: Key, which: usize) {
         match which {
             due::SILENCE => self.silent(env, key),
+            due::ROAM => self.tend_candidate(env, key),
             due::PING => {
                 let Some(bound) = self.bound(key) else { return };
                 if bound.is_ping_due(env.now) {

@@ -4,11 +4,15 @@ use std::net::IpAddr;
 
 use super::channel::Channel;
 use super::games::Seat;
-use super::wire::{self, HEADER_BYTES, PAYLOAD_MAX, Reason, kind};
+use super::roam::Candidate;
+use super::wire::{
+    self, HEADER_BYTES, PAYLOAD_MAX, PlayerToken, Reason, Session, SessionToken, SharedToken, kind,
+};
 use crate::bytes::Writer;
 use crate::engine::bucket::Bucket;
 use crate::engine::proof::Proof;
-use crate::engine::{Env, Path, Time, entropy};
+use crate::engine::{Env, Key, Path, Time, entropy};
+use crate::guard::limit::Visit;
 
 /// A Ping that stays unanswered is followed by another after this time.
 const PING_AGAIN_MS: u64 = 1_000;
@@ -31,6 +35,8 @@ pub mod due {
     pub const ACK: usize = 4;
     /// Events have waited too long for an acknowledgement.
     pub const STUCK: usize = 5;
+    /// An endpoint that wants to take the session over, and the one that has it, are asked.
+    pub const ROAM: usize = 6;
 }
 
 /// A session's own part in the engine's table.
@@ -40,8 +46,14 @@ pub struct Data {
     pub name: Box<str>,
     /// Its number and game.
     pub seat: Seat,
-    /// The address of the TCP connection it came by.
+    /// The address it came from: that of its TCP connection, or of its hello.
     pub ip: IpAddr,
+    /// Counts for its address while the session lives.
+    pub visit: Visit,
+    /// The ghosts that end when the game admits it.
+    pub ghosts: Vec<Ghost>,
+    /// Who is being asked about and will end it, if it still is a ghost then.
+    pub heir: Option<Key>,
     /// How far it has come.
     pub stage: Stage,
 }
@@ -51,7 +63,7 @@ impl Data {
     pub fn bound(&mut self) -> Option<&mut Bound> {
         match &mut self.stage {
             Stage::Bound(bound) => Some(bound),
-            Stage::Asked | Stage::Accepted => None,
+            Stage::Asked(_) | Stage::Accepted => None,
         }
     }
 
@@ -59,6 +71,23 @@ impl Data {
     pub fn is_bound(&self) -> bool {
         matches!(self.stage, Stage::Bound(_))
     }
+}
+
+/// A ghost in a newcomer's way.
+#[derive(Debug, Clone, Copy)]
+pub struct Ghost {
+    pub key: Key,
+    /// Whether the newcomer takes its number; else only its place under the address's limit.
+    pub gives_seat: bool,
+}
+
+/// The way into the server.
+#[derive(Debug, Clone, Copy)]
+pub enum Door {
+    /// A LoginRequest over TCP.
+    Login,
+    /// A ClientHello that came this way.
+    Hello(Path),
 }
 
 /// How far a session has come.
@@ -69,7 +98,7 @@ impl Data {
 )]
 pub enum Stage {
     /// The game is asked about it.
-    Asked,
+    Asked(Door),
     /// LoginAccepted is sent; no endpoint yet.
     Accepted,
     /// It has an endpoint and plays.
@@ -98,11 +127,25 @@ impl Cause {
     }
 }
 
+/// What names a session in its datagrams.
+#[derive(Debug, Clone, Copy)]
+pub enum Tokens {
+    /// Version 1: the same both ways.
+    Shared(SharedToken),
+    /// Version 2: the player's secret, and what everybody may know.
+    Own {
+        secret: SessionToken,
+        public: PlayerToken,
+    },
+}
+
 /// The conversation with a bound player.
 #[derive(Debug)]
 pub struct Bound {
     /// The way its newest valid datagram came.
     pub path: Path,
+    /// The session field of every datagram the player sends.
+    pub token: Session,
     /// Numbering, lanes and Pings.
     pub channel: Channel,
     /// Whether its endpoint has proven itself.
@@ -117,32 +160,41 @@ pub struct Bound {
     ping_at: Time,
     /// Stands in the list of those who may have something to be sent.
     pub is_touched: bool,
+    /// Another endpoint that sent the session's token.
+    pub candidate: Option<Box<Candidate>>,
 }
 
 impl Bound {
     /// A player who just got its endpoint; a Ping is due at once.
-    pub fn new(path: Path, token: u32, by_address: bool, now: Time) -> Self {
+    pub fn new(path: Path, tokens: Tokens, by_address: bool, now: Time) -> Self {
+        let (token, ours) = match tokens {
+            Tokens::Shared(token) => (Session::Shared(token), Session::Shared(token)),
+            Tokens::Own { secret, public } => (Session::Secret(secret), Session::Public(public)),
+        };
         Self {
             path,
-            channel: Channel::new(token),
+            token,
+            channel: Channel::new(ours),
             proof: Proof::new(by_address),
             traffic: Bucket::default(),
             events: Bucket::default(),
             bodies: Bucket::default(),
             ping_at: now,
             is_touched: false,
+            candidate: None,
         }
     }
 
     /// Sends one datagram, if the endpoint's credit pays for it. While an endpoint is not proven
-    /// its Ping goes first, and while that cannot be paid for only an Accept goes.
+    /// its Ping goes first, and while that cannot be paid for only what lets it in goes.
     pub fn send(
         &mut self,
         env: &mut Env<'_>,
         kind: u8,
         write: impl FnOnce(&mut Writer<'_>),
     ) -> bool {
-        if !matches!(kind, kind::ACCEPT | kind::PING) && !self.settle_ping(env) {
+        let lets_in = matches!(kind, kind::ACCEPT | kind::SERVER_HELLO);
+        if !lets_in && kind != kind::PING && !self.settle_ping(env) {
             return false;
         }
         let header = self.channel.header(kind);
@@ -194,9 +246,23 @@ impl Bound {
     /// A Pong came: if it answers, the endpoint is proven and the next Ping can wait.
     pub fn pong(&mut self, now: Time, nonce: u32) {
         if let Some(asked) = self.channel.answered(now, nonce) {
-            self.proof.renew(now + PROOF_MS);
+            self.prove(now);
             self.ping_at = self.ping_at.max(asked + PING_EVERY_MS);
         }
+    }
+
+    /// Sends the ServerHello, for the first time or again.
+    pub fn send_hello(&mut self, env: &mut Env<'_>, number: u8) -> bool {
+        let Session::Secret(token) = self.token else {
+            return false;
+        };
+        let hello = wire::Payload::ServerHello(token, number);
+        self.send(env, kind::SERVER_HELLO, |w| hello.write(w))
+    }
+
+    /// An answer proved the endpoint, or a cookie did.
+    pub fn prove(&mut self, now: Time) {
+        self.proof.renew(now + PROOF_MS);
     }
 
     /// Whether a Ping is due.

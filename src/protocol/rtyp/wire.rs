@@ -11,11 +11,13 @@ mod datagram;
 pub mod event;
 pub mod message;
 mod reason;
+pub mod token;
 
-pub use datagram::{Header, HeaderError, Payload, kind};
+pub use datagram::{Header, HeaderError, Hello, Payload, kind};
 pub use event::{Events, FromClient, FromServer, RawEvent};
 pub use message::{Login, ToClient, ToServer, frame};
 pub use reason::{Reason, Reject};
+pub use token::{PlayerToken, Session, SessionToken, SharedToken};
 
 use crate::bytes::{Reader, WireError, Writer};
 
@@ -23,12 +25,16 @@ use crate::bytes::{Reader, WireError, Writer};
 pub const MAGIC: [u8; 4] = *b"RTYP";
 /// The protocol version of this codec, in the login and in every datagram.
 pub const VERSION: u8 = 1;
+/// The other version, in datagrams alone.
+pub const VERSION_2: u8 = 2;
 /// The length in front of a TCP message.
 pub const FRAME_HEAD_BYTES: usize = 2;
 /// The longest TCP message, its length not included.
 pub const FRAME_MAX: usize = 512;
-/// The UDP header.
+/// The UDP header, but for that of a client's datagram of version 2.
 pub const HEADER_BYTES: usize = 18;
+/// The UDP header of a client's datagram of version 2.
+pub const HEADER_BYTES_2: usize = 22;
 /// The longest datagram, header included.
 pub const DATAGRAM_MAX: usize = 1200;
 /// The longest payload of a datagram.
@@ -94,14 +100,18 @@ pub fn fuzz(bytes: &[u8]) {
         fuzz_message(body);
     }
     fuzz_message(bytes);
-    if let Ok((header, payload)) = Header::read(bytes) {
+    for read in [Header::from_client(bytes), Header::from_server(bytes)] {
+        let Ok((header, payload)) = read else {
+            continue;
+        };
         let mut again = Vec::new();
         header.write(&mut Writer::new(&mut again));
         assert_eq!([&again, payload].concat(), bytes);
-        fuzz_payload(header.kind, payload);
+        fuzz_payload(header.session.version(), header.kind, payload);
     }
     if let Some((&kind, rest)) = bytes.split_first() {
-        fuzz_payload(kind, rest);
+        fuzz_payload(VERSION, kind, rest);
+        fuzz_payload(VERSION_2, kind, rest);
         fuzz_event(kind, rest);
     }
 }
@@ -130,8 +140,8 @@ fn fuzz_frame(written: &[u8], body: &[u8]) {
     }
 }
 
-fn fuzz_payload(kind: u8, payload: &[u8]) {
-    let Ok(read) = Payload::read(kind, payload) else {
+fn fuzz_payload(version: u8, kind: u8, payload: &[u8]) {
+    let Ok(read) = Payload::read(version, kind, payload) else {
         return;
     };
     let mut again = Vec::new();
@@ -218,7 +228,7 @@ mod tests {
 
     #[test]
     fn fuzz() {
-        let seeds: [&[u8]; 7] = [
+        let seeds: [&[u8]; 9] = [
             LOGIN_REQUEST,
             LOGIN_ACCEPTED,
             b"\x02\0\x04\0",
@@ -226,6 +236,8 @@ mod tests {
             &[b"RTYP\x01\x06\0\0\xFF\xFF\0\0\0\0\x01\0\0\0", EVENTS].concat(),
             b"\x01\x03\x02\0R9",
             b"\x04\xFF\x02\0hi",
+            b"RTYP\x02\x10\0\0\xFF\xFF\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\x001\x02\0R9",
+            b"RTYP\x02\x12\0\0\xFF\xFF\0\0\0\0\x01\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x03",
         ];
         let mut state = 0x5EED;
         for _ in 0..200_000 {

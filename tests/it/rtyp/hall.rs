@@ -314,6 +314,7 @@ pub fn settings() -> Settings {
         udp_port: server().port(),
         games: 1,
         limits: Limits::default(),
+        ..Settings::default()
     }
 }
 

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::super::channel::Channel;
 use super::super::wire::{
-    Events, FromClient, FromServer, Header, HeaderError, PAYLOAD_MAX, Payload, RawEvent, kind,
+    self, Events, FromClient, FromServer, Header, HeaderError, PAYLOAD_MAX, Payload, RawEvent,
+    SharedToken, kind,
 };
 use super::counters::Count;
 use super::notice::{End, Notice};
@@ -32,6 +33,8 @@ pub struct Session {
     conn: Conn,
     player: u8,
     path: Path,
+    /// The session field of every datagram of the server.
+    token: wire::Session,
     channel: Channel,
     phase: Phase,
     /// When the newest datagram was sent.
@@ -62,7 +65,8 @@ impl Session {
             conn,
             player,
             path: path_to(server),
-            channel: Channel::new(token),
+            token: wire::Session::Shared(SharedToken(token)),
+            channel: Channel::new(wire::Session::Shared(SharedToken(token))),
             phase: Phase::Binding {
                 connect_at: env.now + CONNECT_EVERY_MS,
                 give_up_at: env.now + BIND_MS,
@@ -253,8 +257,8 @@ impl Session {
         if !source::is_plausible(&path) || !self.is_server(path.remote) {
             return Err(Count::IgnoredSource);
         }
-        let (header, payload) = Header::read(bytes).map_err(ignored)?;
-        if header.session != self.channel.token() {
+        let (header, payload) = Header::from_server(bytes).map_err(ignored)?;
+        if header.session != self.token {
             return Err(Count::IgnoredWrongToken);
         }
         let is_accept = header.kind == kind::ACCEPT && payload.is_empty();
@@ -276,7 +280,7 @@ impl Session {
 
     /// What a new datagram says; `None` if no honest server sends it.
     fn read<'a>(&self, header: &Header, payload: &'a [u8]) -> Option<Payload<'a>> {
-        let payload = Payload::read(header.kind, payload).ok()?;
+        let payload = Payload::read(header.session.version(), header.kind, payload).ok()?;
         if let Payload::Events(events) = &payload {
             let is_read = |e: RawEvent<'_>| FromServer::read(e.kind, e.body).is_ok();
             let is_too_far = self.admits(events) == Admission::TooFar;
@@ -305,7 +309,7 @@ impl Session {
                 self.channel.answered(env.now, nonce);
             }
             Payload::Data(bytes) => report.notices.push(Notice::Data { bytes }),
-            Payload::Accept | Payload::Ack | Payload::Connect | Payload::Events(_) => {}
+            _ => {}
         }
         Ok(Count::Received)
     }
