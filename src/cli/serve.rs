@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use anteroom::{Addresses, Config, Rtyp, Server};
+use anteroom::{Addresses, Config, Remote, Rtyp, Server};
 
 use super::args::Serve;
 use super::{print, signals};
@@ -22,6 +22,8 @@ pub fn run(arguments: Serve) -> Result<(), Failure> {
         let _ = remote.stop();
     };
     signals::stop_with(stop).map_err(Failure::Signals)?;
+    let remote = server.remote();
+    signals::tell_with(move || tell(&remote)).map_err(Failure::Signals)?;
     print(&greeting(server.addresses()));
     server.run().map_err(Failure::Server)
 }
@@ -46,6 +48,29 @@ pub fn raise_descriptor_limit() {
         Ok(limit) => log::debug!("{limit} descriptors may be open"),
         Err(error) => log::warn!("the limit of open descriptors stays as it is: {error}"),
     }
+}
+
+/// Logs one line of counters for each service.
+fn tell(remote: &Remote) {
+    match remote.stats() {
+        Ok(stats) => {
+            for (service, counters) in &stats.services {
+                log::info!("{service}: {}", numbers(counters));
+            }
+        }
+        Err(error) => log::warn!("no numbers: {error}"),
+    }
+}
+
+/// What was counted: the first, how many sessions there are, and of the others those that are not
+/// 0.
+fn numbers(counters: &[(&str, u64)]) -> String {
+    let is_told = |(name, count): &&(&str, u64)| *name == "sessions" || *count > 0;
+    let told = counters.iter().filter(is_told);
+    let words: Vec<String> = told
+        .map(|(name, count)| format!("{name}={count}"))
+        .collect();
+    words.join(" ")
 }
 
 /// One line for each service, and then `ready`.
@@ -83,6 +108,17 @@ impl fmt::Display for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_those_that_say_something() {
+        let counters = [
+            ("sessions", 0),
+            ("logins", 3),
+            ("ignored-short", 0),
+            ("moves", 1),
+        ];
+        assert_eq!(numbers(&counters), "sessions=0 logins=3 moves=1");
+    }
 
     #[test]
     fn the_greeting_is_the_documented_one() {

@@ -37,11 +37,15 @@ pub(super) struct Counters {
     pub(super) send_failed: u64,
     /// Failures to receive; each is a peer's affair.
     pub(super) receive_failed: u64,
+    /// Warnings about peers that were logged.
+    pub(super) warnings: u64,
+    /// Those that were not, because too much was logged already.
+    pub(super) warnings_suppressed: u64,
 }
 
 impl Counters {
     /// All of them by name, in a fixed order.
-    pub(super) fn list(&self) -> [(&'static str, u64); 17] {
+    pub(super) fn list(&self) -> [(&'static str, u64); 19] {
         [
             ("accepted", self.accepted),
             ("accept-vanished", self.accept_vanished),
@@ -60,6 +64,8 @@ impl Counters {
             ("send-refused", self.send_refused),
             ("send-failed", self.send_failed),
             ("receive-failed", self.receive_failed),
+            ("warnings", self.warnings),
+            ("warnings-suppressed", self.warnings_suppressed),
         ]
     }
 }

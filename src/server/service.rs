@@ -129,7 +129,10 @@ impl Service {
                     }
                     Effect::Warning { about, what } => {
                         if world.quiet.allow(world.now, about) {
+                            self.counters.warnings += 1;
                             log::warn!("{}: {about}: {what}", self.name);
+                        } else {
+                            self.counters.warnings_suppressed += 1;
                         }
                     }
                     Effect::Settled { conn } => streams.settle(conn),
@@ -262,10 +265,10 @@ impl Service {
             || self.sockets.iter().any(|it| it.readiness.is_ready())
     }
 
-    /// The shell's counters and the machine's.
+    /// The machine's counters and the shell's.
     pub(super) fn stats(&self) -> Vec<(&'static str, u64)> {
-        let mut stats = self.counters.list().to_vec();
-        stats.extend(self.machine.stats());
+        let mut stats = self.machine.stats();
+        stats.extend(self.counters.list());
         stats
     }
 }

@@ -120,6 +120,7 @@ impl Count {
                 | Self::RejectedTooMany
                 | Self::LoginLate
                 | Self::LoginMalformed
+                | Self::NoEntropy
                 | Self::IgnoredSource
                 | Self::IgnoredShort
                 | Self::IgnoredLong

@@ -88,7 +88,10 @@ impl Core {
             heir: None,
             stage: Stage::Asked(newcomer.door),
         };
-        let key = self.open(env, newcomer, data).ok_or(Reject::Refused)?;
+        let Some(key) = self.open(env, newcomer, data) else {
+            self.refuse(env, newcomer.ip, Count::NoEntropy);
+            return Err(Reject::Refused);
+        };
         for ghost in &heirless {
             if let Some(session) = self.engine.get_mut(ghost.key) {
                 session.data.heir = Some(key);
@@ -206,7 +209,7 @@ impl Core {
     }
 
     /// A token that no live session has; `None` if the generator fails.
-    fn draw(&mut self, env: &mut Env<'_>, draw: fn(&mut Env<'_>) -> Option<u64>) -> Option<u64> {
+    fn draw(&self, env: &mut Env<'_>, draw: fn(&mut Env<'_>) -> Option<u64>) -> Option<u64> {
         for _ in 0..TOKEN_DRAWS {
             match draw(env) {
                 Some(0) => {}
@@ -215,8 +218,6 @@ impl Core {
                 None => break,
             }
         }
-        self.counters.add(Count::NoEntropy);
-        log::error!("rtyp: no token could be drawn; a login is refused");
         None
     }
 }
@@ -251,29 +252,28 @@ impl Core {
         };
         let ghosts = std::mem::take(&mut session.data.ghosts);
         let seat = session.data.seat;
-        if let Some(alive) = ghosts
-            .iter()
-            .find(|ghost| !self.is_ghost(env.now, ghost.key))
-        {
-            return Err(if alive.gives_seat {
-                Reject::NameTaken
-            } else {
-                Reject::TooMany
-            });
+        let is_alive = |ghost: &&Ghost| {
+            let session = self.engine.get(ghost.key);
+            session.is_some_and(|session| !is_ghost(env.now, session))
+        };
+        if let Some(alive) = ghosts.iter().find(is_alive) {
+            return Err(alive.stands_for());
         }
         for ghost in ghosts {
-            self.counters.add(Count::GhostsEnded);
-            self.end(env, ghost.key, Cause::Server(Reason::TimedOut));
-            if ghost.gives_seat {
-                self.games.take(seat, key);
+            if self.engine.get(ghost.key).is_some() {
+                self.counters.add(Count::GhostsEnded);
+                self.end(env, ghost.key, Cause::Server(Reason::TimedOut));
+            }
+            // It may have ended by itself, and another may have its seat.
+            if ghost.gives_seat && !self.games.take(seat, key) {
+                return Err(ghost.stands_for());
             }
         }
         let Some(session) = self.engine.get_mut(key) else {
             return Ok(());
         };
-        self.entrance
-            .settle(&mut session.data.visit)
-            .map_err(|_| Reject::TooMany)
+        let settled = self.entrance.settle(&mut session.data.visit);
+        settled.map_err(|_| Reject::TooMany)
     }
 
     fn accept_login(&mut self, env: &mut Env<'_>, key: Key) {

@@ -95,11 +95,10 @@ impl Games {
             .ok_or(Reject::NoSuchGame)
     }
 
-    /// Gives a free seat to a session.
-    pub fn take(&mut self, seat: Seat, key: Key) {
+    /// Gives a seat to a session. Returns whether it did: not if another has it.
+    pub fn take(&mut self, seat: Seat, key: Key) -> bool {
         let place = &mut self.games[seat.game as usize].seats[usize::from(seat.number)];
-        debug_assert!(place.is_none(), "the seat is free");
-        *place = Some(key);
+        *place.get_or_insert(key) == key
     }
 
     /// Frees a seat, if the session holds it. A game whose last session leaves is open again.

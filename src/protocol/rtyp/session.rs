@@ -6,7 +6,8 @@ use super::channel::Channel;
 use super::games::Seat;
 use super::roam::Candidate;
 use super::wire::{
-    self, HEADER_BYTES, PAYLOAD_MAX, PlayerToken, Reason, Session, SessionToken, SharedToken, kind,
+    self, HEADER_BYTES, PAYLOAD_MAX, PlayerToken, Reason, Reject, Session, SessionToken,
+    SharedToken, kind,
 };
 use crate::bytes::Writer;
 use crate::engine::bucket::Bucket;
@@ -79,6 +80,17 @@ pub struct Ghost {
     pub key: Key,
     /// Whether the newcomer takes its number; else only its place under the address's limit.
     pub gives_seat: bool,
+}
+
+impl Ghost {
+    /// What stands in the newcomer's way if this is no ghost any more.
+    pub fn stands_for(self) -> Reject {
+        if self.gives_seat {
+            Reject::NameTaken
+        } else {
+            Reject::TooMany
+        }
+    }
 }
 
 /// The way into the server.
