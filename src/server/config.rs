@@ -1,5 +1,6 @@
 //! What a server is to be.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -11,6 +12,9 @@ use crate::protocol::{Kind, Seat};
 
 /// How many addresses a service may be bound to.
 const ADDRESSES_MAX: u64 = 64;
+
+/// How many bytes a game's name may have.
+const GAME_NAME_MAX: u64 = 16;
 
 /// How many games rtyp may host.
 const GAMES_MAX: u64 = 65_536;
@@ -107,6 +111,7 @@ impl Config {
 impl Rtyp {
     fn plan(self) -> Result<Plan, Error> {
         in_range("rtyp.games", u64::from(self.games), 1, GAMES_MAX)?;
+        check_names(&self.names, u64::from(self.games))?;
         let kind = Kind::Rtyp {
             games: self.games,
             advertise_udp: self.advertise_udp,
@@ -120,6 +125,25 @@ impl Rtyp {
             build: Box::new(|seat| kind.machine(seat)),
         })
     }
+}
+
+/// Each game has a name of its own, or none has.
+fn check_names(names: &[String], games: u64) -> Result<(), Error> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    in_range("rtyp.names", names.len() as u64, games, games)?;
+    let mut seen = HashSet::new();
+    for name in names {
+        in_range("rtyp.names", name.len() as u64, 1, GAME_NAME_MAX)?;
+        if !seen.insert(name) {
+            return Err(Error::SameName {
+                argument: "rtyp.names",
+                name: name.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn in_range(argument: &'static str, value: u64, min: u64, max: u64) -> Result<(), Error> {
@@ -137,6 +161,26 @@ fn in_range(argument: &'static str, value: u64, min: u64, max: u64) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn games_have_names_of_their_own_or_none() {
+        let named = |games: u32, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let rtyp = Rtyp {
+                games,
+                names,
+                ..Rtyp::default()
+            };
+            rtyp.plan().map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(named(2, &[]), Ok(()));
+        assert_eq!(named(2, &["red", "sixteen bytes ok"]), Ok(()));
+        let twice = "`rtyp.names` has \"red\" twice".to_owned();
+        assert_eq!(named(2, &["red", "red"]), Err(twice));
+        for wrong in [&["red"][..], &["red", ""], &["red", "seventeen bytes.."]] {
+            assert!(named(2, wrong).is_err(), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn the_number_of_games_has_its_range() {

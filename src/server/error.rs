@@ -38,6 +38,13 @@ pub enum Error {
         /// The largest allowed.
         max: u64,
     },
+    /// Two things have the same name.
+    SameName {
+        /// The field.
+        argument: &'static str,
+        /// The name.
+        name: String,
+    },
     /// Somebody else has the port.
     PortInUse {
         /// Whose port it was to be.
@@ -104,6 +111,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::SameName { argument, name } => {
+                write!(f, "`{argument}` has {name:?} twice")
+            }
             Self::NoService => f.write_str("no protocol is enabled: there is nothing to serve"),
             Self::OutOfRange {
                 argument,
@@ -137,7 +147,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::NoService | Self::OutOfRange { .. } => None,
+            Self::SameName { .. } | Self::NoService | Self::OutOfRange { .. } => None,
             Self::PortInUse { source, .. }
             | Self::Bind { source, .. }
             | Self::Poll { source }

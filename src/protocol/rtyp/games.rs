@@ -23,10 +23,19 @@ struct Game {
     running: bool,
 }
 
+impl Game {
+    /// The lowest number nobody has.
+    fn free_number(&self) -> Option<usize> {
+        self.seats.iter().position(Option::is_none)
+    }
+}
+
 /// All games of a service.
 #[derive(Debug)]
 pub struct Games {
     games: Vec<Game>,
+    /// All games before this one are full, so that a full server is not searched for each newcomer.
+    full_before: usize,
     /// By which a hello names them, if not by their numbers from 1.
     names: Vec<String>,
 }
@@ -37,6 +46,7 @@ impl Games {
     pub fn new(count: u32, names: &[String]) -> Self {
         Self {
             games: vec![Game::default(); count as usize],
+            full_before: 0,
             names: names.to_vec(),
         }
     }
@@ -53,10 +63,10 @@ impl Games {
         has_name: impl Fn(Key) -> bool,
     ) -> Result<Seat, Reject> {
         let mut refusal = Reject::ServerFull;
-        let all = self.games.iter().enumerate();
+        let all = self.games.iter().enumerate().skip(self.full_before);
         let looked_at = all.filter(|(index, _)| wanted.is_none_or(|game| game as usize == *index));
         for (index, game) in looked_at {
-            let Some(number) = game.seats.iter().position(Option::is_none) else {
+            let Some(number) = game.free_number() else {
                 continue;
             };
             if game.running {
@@ -98,7 +108,12 @@ impl Games {
     /// Gives a seat to a session. Returns whether it did: not if another has it.
     pub fn take(&mut self, seat: Seat, key: Key) -> bool {
         let place = &mut self.games[seat.game as usize].seats[usize::from(seat.number)];
-        *place.get_or_insert(key) == key
+        let is_taken = *place.get_or_insert(key) == key;
+        let is_full = |game: &Game| game.free_number().is_none();
+        while self.games.get(self.full_before).is_some_and(is_full) {
+            self.full_before += 1;
+        }
+        is_taken
     }
 
     /// Frees a seat, if the session holds it. A game whose last session leaves is open again.
@@ -107,6 +122,7 @@ impl Games {
         let place = &mut game.seats[usize::from(seat.number)];
         if *place == Some(key) {
             *place = None;
+            self.full_before = self.full_before.min(seat.game as usize);
         }
         game.running &= game.seats.iter().any(Option::is_some);
     }
@@ -198,5 +214,23 @@ mod tests {
         assert_eq!(games.place(Some(0), |_| true), Err(Reject::NameTaken));
         games.take(Seat { game: 1, number: 0 }, key(9));
         assert_eq!(games.place(None, |_| true), Err(Reject::NameTaken));
+    }
+
+    #[test]
+    fn a_number_that_becomes_free_in_a_full_server_is_found() {
+        let mut games = Games::new(50, &[]);
+        for slot in 0..200 {
+            let seat = games.place(None, |_| false).unwrap();
+            assert!(games.take(seat, key(slot)));
+        }
+        assert_eq!(games.place(None, |_| false), Err(Reject::ServerFull));
+        for (game, number) in [(49, 3), (0, 0), (17, 2)] {
+            let seat = Seat { game, number };
+            games.leave(seat, key(game * 4 + u32::from(number)));
+            assert_eq!(games.place(None, |_| false), Ok(seat));
+            assert!(games.take(seat, key(999)));
+            assert!(!games.take(seat, key(998)), "it is taken");
+            assert_eq!(games.place(None, |_| false), Err(Reject::ServerFull));
+        }
     }
 }
