@@ -19,10 +19,36 @@ pub(super) struct Datagrams {
     local: SocketAddr,
     /// Once it is known the system keeps all others out.
     server: Option<SocketAddr>,
+    counts: Counts,
+}
+
+/// What has become of datagrams, by the system's word.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
     sent: u64,
     send_failed: u64,
     received: u64,
     receive_failed: u64,
+}
+
+impl Counts {
+    /// Adds those of another socket.
+    pub(super) fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.send_failed += other.send_failed;
+        self.received += other.received;
+        self.receive_failed += other.receive_failed;
+    }
+
+    /// All of them by name.
+    pub(super) fn named(&self) -> [(&'static str, u64); 4] {
+        [
+            ("datagrams-out", self.sent),
+            ("send-failed", self.send_failed),
+            ("datagrams-in", self.received),
+            ("receive-failed", self.receive_failed),
+        ]
+    }
 }
 
 impl Datagrams {
@@ -43,10 +69,7 @@ impl Datagrams {
             local: socket.local_addr()?,
             socket,
             server: None,
-            sent: 0,
-            send_failed: 0,
-            received: 0,
-            receive_failed: 0,
+            counts: Counts::default(),
         })
     }
 
@@ -60,11 +83,12 @@ impl Datagrams {
 
     /// Sends, if the system has room; what it has not is lost, as on the way.
     pub(super) fn send(&mut self, server: SocketAddr, bytes: &[u8]) {
-        self.connect(server);
+        // Where it fails, so does sending, which counts it.
+        let _ = self.connect(server);
         let socket = &self.socket;
         match send(|| socket.send(bytes)) {
-            Ok(()) => self.sent += 1,
-            Err(_) => self.send_failed += 1,
+            Ok(()) => self.counts.sent += 1,
+            Err(_) => self.counts.send_failed += 1,
         }
     }
 
@@ -73,7 +97,7 @@ impl Datagrams {
         for _ in 0..FAILURES_MAX {
             match self.socket.recv_from(buffer) {
                 Ok((len, from)) => {
-                    self.received += 1;
+                    self.counts.received += 1;
                     let path = Path {
                         socket: 0,
                         local: self.local,
@@ -83,25 +107,23 @@ impl Datagrams {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 // That nobody listens there, say: it proves nothing, and may be forged.
-                Err(_) => self.receive_failed += 1,
+                Err(_) => self.counts.receive_failed += 1,
             }
         }
         None
     }
 
-    pub(super) fn stats(&self) -> [(&'static str, u64); 4] {
-        [
-            ("datagrams-out", self.sent),
-            ("send-failed", self.send_failed),
-            ("datagrams-in", self.received),
-            ("receive-failed", self.receive_failed),
-        ]
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
     }
 
-    fn connect(&mut self, server: SocketAddr) {
-        if self.server != Some(server) && self.socket.connect(server).is_ok() {
+    /// Hears nobody but the server from now on.
+    pub(super) fn connect(&mut self, server: SocketAddr) -> io::Result<()> {
+        if self.server != Some(server) {
+            self.socket.connect(server)?;
             self.server = Some(server);
         }
+        Ok(())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The client over real sockets, for a game to poll each frame.
 //!
-//! A [`Driver`] owns one player's TCP and UDP sockets, both non-blocking. [`Driver::poll`] takes
-//! what has come, does what is due and tells what happened; it never waits. Everything else acts
-//! at once or with the next poll, and a game may call it whenever it likes.
+//! A [`Driver`] owns one player's sockets, all non-blocking: TCP and UDP in version 1, UDP alone in
+//! version 2 ([`Door`]). [`Driver::poll`] takes what has come, does what is due and tells what
+//! happened; it never waits. Everything else acts at once or with the next poll, and a game may
+//! call it whenever it likes.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -37,6 +38,7 @@
 //! A loop over many drivers, or over other sockets too, need not poll each frame: it waits for
 //! the sockets ([`Driver::register`]), at most for [`Driver::deadline`].
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -50,12 +52,14 @@ use crate::server::clock::Clock;
 use crate::server::dice::Dice;
 
 mod datagrams;
+mod link;
 mod stream;
 
 pub use crate::protocol::rtyp::wire::{Reason, Reject};
-pub use crate::protocol::rtyp::{BadName, End, Notice, SendError, State};
+pub use crate::protocol::rtyp::{BadHello, BadName, End, Notice, SendError, State};
 
-use datagrams::Datagrams;
+use datagrams::Counts;
+use link::{Link, Waiting};
 use stream::{Progress, Stream};
 
 /// After a gap in listening, time passes for nobody until the sockets are read dry, or so long.
@@ -69,21 +73,41 @@ const READS_PER_POLL: usize = 4;
 /// More than any datagram of the protocol, so that a longer one is recognised.
 const READ_BYTES: usize = 2_048;
 
-/// The one connection of a driver.
-const CONN: Conn = Conn {
-    slot: 0,
-    generation: 0,
-};
+/// The session's link, and the one by which it logs in again.
+const LINKS: usize = 2;
+
+/// By which door a player gets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door<'a> {
+    /// Version 1: a login over TCP, which stays connected, and the game over UDP.
+    Login {
+        /// Whether it logs in again by itself when nothing was heard for 6 s, as when a router has
+        /// forgotten it. The session is a new one then, told by [`Notice::Accepted`] again.
+        rejoins: bool,
+    },
+    /// Version 2: a hello over UDP, and the game too. The session follows its player to another
+    /// address by itself.
+    Hello {
+        /// One game by name, 1 to 16 bytes; empty: any.
+        room: &'a str,
+    },
+}
 
 /// One player, and its sockets.
 ///
-/// Dropping it closes the connection, by which the server and the other players know that the
-/// player left.
+/// Dropping it says to the server that the player left; in version 2 only once, which may be lost:
+/// whoever wants the others to know soon calls [`Driver::logout`] and polls until
+/// [`Driver::is_closed`].
 pub struct Driver {
     client: Client,
-    stream: Stream,
-    /// Until the session is over.
-    datagrams: Option<Datagrams>,
+    server: SocketAddr,
+    links: [Option<Link>; LINKS],
+    /// Connections were numbered so far.
+    connections: u32,
+    /// Who waits for the sockets, if there may be more of them.
+    waiting: Option<Waiting>,
+    /// Of sockets that are closed.
+    counts: Counts,
     clock: Clock,
     dice: Dice,
     out: Outbox,
@@ -97,22 +121,37 @@ pub struct Driver {
     has_untold: bool,
 }
 
+/// How it comes to be, and who waits for it.
 impl Driver {
-    /// Begins to connect and to log in as `name`. Whether that succeeds is told by
+    /// Begins to connect and to log in as `name`, by version 1. Whether that succeeds is told by
     /// [`Driver::poll`], within 10 s.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] with [`BadName`] if the name is not 1 to 16 bytes without
-    /// control characters; the system's if there can be no socket, or no way to the server at all.
+    /// As [`Driver::enter`].
     pub fn connect(server: SocketAddr, name: &str) -> io::Result<Self> {
-        let client =
-            Client::new(name).map_err(|bad| io::Error::new(io::ErrorKind::InvalidInput, bad))?;
-        let stream = Stream::connect(datagrams::folded(server))?;
-        let datagrams = Datagrams::bind(stream.local_ip(), server)?;
+        Self::enter(server, name, Door::Login { rejoins: false })
+    }
+
+    /// Begins to get in as `name`. Whether that succeeds is told by [`Driver::poll`], within 10 s,
+    /// or 5 s in version 2.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] with [`BadName`] or [`BadHello`] if the name is not 1 to 16
+    /// bytes without control characters, or the room longer than 16; the system's if there can be
+    /// no socket, or no way to the server at all.
+    pub fn enter(server: SocketAddr, name: &str, door: Door<'_>) -> io::Result<Self> {
+        let client = match door {
+            Door::Login { rejoins: false } => Client::new(name).map_err(invalid)?,
+            Door::Login { rejoins: true } => Client::rejoining(name).map_err(invalid)?,
+            Door::Hello { room } => Client::v2(server, name, room).map_err(invalid)?,
+        };
         let mut driver = Self {
             client,
-            stream,
-            datagrams: Some(datagrams),
+            server,
+            links: [const { None }; LINKS],
+            connections: 0,
+            waiting: None,
+            counts: Counts::default(),
             clock: Clock::new(),
             dice: Dice::new(),
             out: Outbox::new(),
@@ -121,10 +160,53 @@ impl Driver {
             has_more: false,
             has_untold: false,
         };
+        match door {
+            Door::Login { .. } => driver.open(Link::connect)?,
+            Door::Hello { .. } => driver.open(Link::without_connection)?,
+        }
         driver.rest();
         Ok(driver)
     }
 
+    /// Registers the sockets for whatever is to be known of them: who waits with this registry is
+    /// to poll when one of the tokens comes, or at the deadline. Sockets that are made later, to
+    /// log in again, are registered likewise.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn register(
+        &mut self,
+        registry: &Registry,
+        stream: Token,
+        datagrams: Token,
+    ) -> io::Result<()> {
+        for link in self.links.iter_mut().flatten() {
+            link.register(registry, stream, datagrams)?;
+        }
+        if self.client.rejoins() {
+            let registry = registry.try_clone()?;
+            self.waiting = Some(Waiting {
+                registry,
+                stream,
+                datagrams,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes the sockets out of the registry again. One that was closed has left by itself.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.waiting = None;
+        let links = self.links.iter_mut().flatten();
+        links.map(|link| link.deregister(registry)).collect()
+    }
+}
+
+/// The poll.
+impl Driver {
     /// Takes what has come, does what is due, and tells `on` what happened, in order. Bounded: a
     /// flood is taken in parts, one with each poll.
     ///
@@ -138,18 +220,13 @@ impl Driver {
         if std::mem::take(&mut self.has_untold) {
             self.client.notices().for_each(&mut *on);
         }
-        self.advance(now, on);
-        // What was sent before the end is read before the end.
-        let is_dry = self.take_datagrams(now, on) & self.take_stream(now, on);
+        let is_dry = self.take(now, on);
         self.has_more = !is_dry;
         if is_dry || self.held.is_none_or(|until| until <= now) {
             self.held = None;
             self.feed(now, Input::Tick, on);
         }
-        if let State::Ended(_) = self.state() {
-            self.stream.abandon();
-            self.datagrams = None;
-        }
+        self.tend(on);
         self.rest();
         self.state()
     }
@@ -160,36 +237,6 @@ impl Driver {
         self.clock.wake(self.wait);
         self.rest();
         self.wait
-    }
-
-    /// Registers both sockets for whatever is to be known of them: who waits with this registry
-    /// is to poll when one of the tokens comes, or at the deadline.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn register(
-        &mut self,
-        registry: &Registry,
-        stream: Token,
-        datagrams: Token,
-    ) -> io::Result<()> {
-        self.stream.register(registry, stream)?;
-        match &mut self.datagrams {
-            Some(socket) => socket.register(registry, datagrams),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes the sockets out of the registry again. One that was closed has left by itself.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
-        self.stream.deregister(registry)?;
-        match &mut self.datagrams {
-            Some(socket) => socket.deregister(registry),
-            None => Ok(()),
-        }
     }
 }
 
@@ -227,8 +274,9 @@ impl Driver {
         self.client.start()
     }
 
-    /// Leaves. The session has ended when this returns, which the next poll tells; the connection
-    /// closes when the server has closed, at most a second later ([`Driver::is_closed`]).
+    /// Leaves. The session has ended when this returns, which the next poll tells; all is closed
+    /// when the server has closed, or in version 2 when the farewell was said three times, at most
+    /// a second later ([`Driver::is_closed`]).
     pub fn logout(&mut self) {
         if !matches!(self.state(), State::Ended(_)) {
             self.has_untold = true;
@@ -262,28 +310,50 @@ impl Driver {
         &self.client
     }
 
-    /// Whether the session is over and the connection closed: nothing is due any more.
+    /// Whether the session is over and all is closed: nothing is due any more.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state(), State::Ended(_)) && self.stream.is_closed()
+        let is_over = matches!(self.state(), State::Ended(_)) && self.client.deadline().is_none();
+        let mut streams = self.links.iter().flatten().flat_map(|link| &link.stream);
+        is_over && streams.all(Stream::is_closed)
     }
 
     /// Counters by name: the client's, and what the system did to its datagrams.
     pub fn stats(&self) -> Vec<(&'static str, u64)> {
         let mut stats = self.client.stats();
-        if let Some(datagrams) = &self.datagrams {
-            stats.extend(datagrams.stats());
-        }
+        let mut counts = self.counts;
+        let sockets = self.links.iter().flatten().flat_map(|link| &link.datagrams);
+        sockets.for_each(|socket| counts.add(socket.counts()));
+        stats.extend(counts.named());
         stats
     }
 }
 
 /// The parts of a poll.
 impl Driver {
-    /// Looks after the connection: whether it stands, what waits to be written, when it is to go.
-    fn advance(&mut self, now: Time, on: &mut dyn FnMut(Notice<'_>)) {
-        match self.stream.advance(now) {
+    /// Takes what has come by every link; returns whether there is no more.
+    fn take(&mut self, now: Time, on: &mut dyn FnMut(Notice<'_>)) -> bool {
+        let mut is_dry = true;
+        for slot in 0..LINKS {
+            self.advance(slot, now, on);
+            // What was sent before the end is read before the end.
+            is_dry &= self.take_datagrams(slot, now, on);
+            is_dry &= self.take_stream(slot, now, on);
+        }
+        is_dry
+    }
+
+    /// Looks after a connection: whether it stands, what waits to be written, when it is to go.
+    fn advance(&mut self, slot: usize, now: Time, on: &mut dyn FnMut(Notice<'_>)) {
+        let Some(link) = &mut self.links[slot] else {
+            return;
+        };
+        let Some(stream) = &mut link.stream else {
+            return;
+        };
+        let conn = link.conn;
+        match stream.advance(now) {
             Progress::None => {}
-            Progress::Established(peer) => self.feed(now, Input::Opened { conn: CONN, peer }, on),
+            Progress::Established(peer) => self.feed(now, Input::Opened { conn, peer }, on),
             Progress::Failed(kind) => {
                 self.client.unconnected(kind);
                 self.client.notices().for_each(on);
@@ -292,38 +362,90 @@ impl Driver {
     }
 
     /// Takes datagrams; returns whether there are no more.
-    fn take_datagrams(&mut self, now: Time, on: &mut dyn FnMut(Notice<'_>)) -> bool {
+    fn take_datagrams(&mut self, slot: usize, now: Time, on: &mut dyn FnMut(Notice<'_>)) -> bool {
         let mut buffer = [0; READ_BYTES];
         for _ in 0..DATAGRAMS_PER_POLL {
-            let Some(datagrams) = &mut self.datagrams else {
+            let link = self.links[slot].as_mut();
+            let Some(datagrams) = link.and_then(|link| link.datagrams.as_mut()) else {
                 return true;
             };
-            let Some((path, len)) = datagrams.receive(&mut buffer) else {
+            let Some((mut path, len)) = datagrams.receive(&mut buffer) else {
                 return true;
             };
+            path.socket = slot as u8;
             let bytes = &buffer[..len];
             self.feed(now, Input::Datagram { path, bytes }, on);
         }
         false
     }
 
-    /// Reads the stream; returns whether nothing more has come.
-    fn take_stream(&mut self, now: Time, on: &mut dyn FnMut(Notice<'_>)) -> bool {
+    /// Reads a stream; returns whether nothing more has come.
+    fn take_stream(&mut self, slot: usize, now: Time, on: &mut dyn FnMut(Notice<'_>)) -> bool {
         let mut buffer = [0; READ_BYTES];
         for _ in 0..READS_PER_POLL {
-            match self.stream.read(&mut buffer) {
+            let Some(link) = &mut self.links[slot] else {
+                return true;
+            };
+            let Some(stream) = &mut link.stream else {
+                return true;
+            };
+            let conn = link.conn;
+            match stream.read(&mut buffer) {
                 stream::Read::Nothing => return true,
                 stream::Read::Over => {
-                    self.feed(now, Input::Closed { conn: CONN }, on);
+                    self.feed(now, Input::Closed { conn }, on);
                     return true;
                 }
                 stream::Read::Bytes(len) => {
-                    let (conn, bytes) = (CONN, &buffer[..len]);
+                    let bytes = &buffer[..len];
                     self.feed(now, Input::Stream { conn, bytes }, on);
                 }
             }
         }
         false
+    }
+
+    /// Closes what nobody needs any more, and connects if the client wants it.
+    fn tend(&mut self, on: &mut dyn FnMut(Notice<'_>)) {
+        let is_ended = matches!(self.state(), State::Ended(_));
+        let wants_connection = self.client.wants_connection();
+        let has_farewell = is_ended && self.client.deadline().is_some();
+        for slot in &mut self.links {
+            let Some(link) = slot else { continue };
+            if is_ended && !has_farewell {
+                link.abandon(&mut self.counts);
+            }
+            if link.is_over() || link.is_connecting() && !wants_connection {
+                link.hang_up(&mut self.counts);
+                *slot = None;
+            }
+        }
+        let is_connecting = self.links.iter().flatten().any(Link::is_connecting);
+        if wants_connection
+            && !is_connecting
+            && let Err(error) = self.open(Link::connect)
+        {
+            self.client.unconnected(error.kind());
+            self.client.notices().for_each(on);
+        }
+    }
+
+    /// Opens a link in a free slot.
+    fn open(&mut self, open: fn(SocketAddr, Conn) -> io::Result<Link>) -> io::Result<()> {
+        let Some(slot) = self.links.iter().position(Option::is_none) else {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        };
+        let conn = Conn {
+            slot: slot as u32,
+            generation: self.connections,
+        };
+        let mut link = open(self.server, conn)?;
+        self.connections = self.connections.wrapping_add(1);
+        if let Some(waiting) = &self.waiting {
+            link.register(&waiting.registry, waiting.stream, waiting.datagrams)?;
+        }
+        self.links[slot] = Some(link);
+        Ok(())
     }
 
     /// Gives the client an input, does what it wants done, and passes on what it tells.
@@ -356,12 +478,22 @@ impl Driver {
         for effect in self.out.effects() {
             match effect {
                 Effect::Datagram { path, bytes } => {
-                    if let Some(datagrams) = &mut self.datagrams {
+                    let link = self.links.get_mut(usize::from(path.socket));
+                    let datagrams = link.and_then(Option::as_mut).map(|it| &mut it.datagrams);
+                    if let Some(Some(datagrams)) = datagrams {
                         datagrams.send(path.remote, bytes);
                     }
                 }
-                Effect::Stream { bytes, .. } => self.stream.write(bytes),
-                Effect::Close { how, .. } => self.stream.close(how, now),
+                Effect::Stream { conn, bytes } => {
+                    if let Some(stream) = stream(&mut self.links, conn) {
+                        stream.write(bytes);
+                    }
+                }
+                Effect::Close { conn, how } => {
+                    if let Some(stream) = stream(&mut self.links, conn) {
+                        stream.close(how, now);
+                    }
+                }
                 Effect::Settled { .. } | Effect::Warning { .. } => {}
             }
         }
@@ -375,9 +507,26 @@ impl Driver {
             Some(now)
         } else {
             let timers = self.client.deadline();
-            timers.into_iter().chain(self.stream.deadline()).min()
+            let links = self.links.iter().flatten().filter_map(Link::deadline);
+            timers.into_iter().chain(links).min()
         };
         self.wait = due.map(|due| Duration::from_millis(due.since(now).min(WAIT_MAX_MS)));
+    }
+}
+
+/// The connection of this number, if there is one.
+fn stream(links: &mut [Option<Link>; LINKS], conn: Conn) -> Option<&mut Stream> {
+    let mut links = links.iter_mut().flatten();
+    links.find(|link| link.conn == conn)?.stream.as_mut()
+}
+
+fn invalid(error: impl Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.logout();
     }
 }
 

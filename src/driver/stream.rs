@@ -166,6 +166,10 @@ impl Stream {
         }
     }
 
+    pub(super) fn is_connecting(&self) -> bool {
+        self.socket.is_some() && self.phase == Phase::Connecting
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.socket.is_none()
     }

@@ -18,7 +18,7 @@ mod roam;
 mod session;
 pub mod wire;
 
-pub use client::{BadName, Client, End, Notice, SendError, State};
+pub use client::{BadHello, BadName, Client, End, Notice, SendError, State};
 
 use self::core::{Core, News};
 use replies::Acting;

@@ -1,47 +1,53 @@
-//! The client: logs in over TCP, binds its UDP endpoint, plays and leaves; without sockets.
+//! The client: gets in, plays and leaves; without sockets.
 //!
 //! A [`Client`] is a [`Machine`] like the service at the other end, and talks through the same
 //! channel. Whoever drives it gives it what arrives, performs the effects and reads
 //! [`Client::notices`] after each call; the [driver](crate::driver) does that over real sockets.
 //!
+//! The versions differ in their door: version 1 logs in over TCP and binds a UDP endpoint
+//! (`login`), version 2 says hello over UDP alone (`hello`). Behind either is the same `session`.
+//!
 //! ```text
-//! Connecting -- TCP stands --> LoggingIn -- LoginAccepted --> Binding -- Accept --> Playing
-//!      `------------------------------+---------------------------+----------------> Ended
+//! v1: Connecting -- TCP stands --> LoggingIn -- LoginAccepted --> Binding -- Accept --> Playing
+//! v2:                              LoggingIn ------------------ ServerHello ----------> Playing
 //! ```
+//!
+//! Whatever its state, it may have Ended next.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use super::wire::{
-    self, CUSTOM_FROM_CLIENT_MAX, FRAME_HEAD_BYTES, FromClient, Login, PAYLOAD_MAX, Reason,
-    TEXT_MAX, ToClient, ToServer, kind,
-};
-use crate::engine::{Close, Conn, Env, Input, Machine, Path, Time};
+use super::wire::{self, CUSTOM_FROM_CLIENT_MAX, FromClient, Header, HeaderError, TEXT_MAX, kind};
+use crate::engine::{Env, Input, Machine, Path, Time, source};
 
 mod counters;
+mod farewell;
+mod hello;
+mod login;
 mod notice;
 mod session;
 
 pub use notice::{End, Notice};
 
-use counters::Counters;
+use counters::{Count, Counters};
+use farewell::Farewell;
+use hello::Hello;
+use login::Login;
 use notice::Notices;
 use session::Session;
 
-/// From the first call to the server's answer: the connection has to be made, and the server may
-/// take 4 s to ask its game.
-const ANSWER_MS: u64 = 10_000;
+/// The longest name of a game, in bytes.
+const ROOM_MAX: usize = 16;
 
 /// A player's side of a session.
 #[derive(Debug)]
 pub struct Client {
     name: Box<str>,
+    door: Door,
     stage: Stage,
     /// The time of the latest call.
     now: Time,
-    /// The beginning of a TCP message.
-    partial: Vec<u8>,
     report: Report,
 }
 
@@ -54,21 +60,26 @@ struct Report {
     counters: Counters,
 }
 
+/// How it gets in.
+#[derive(Debug)]
+enum Door {
+    /// Version 1.
+    Login(Login),
+    /// Version 2.
+    Hello(Hello),
+}
+
 /// How far it has come, and what exists only there.
 #[derive(Debug)]
 enum Stage {
-    /// The connection is being made; no time is set before the first call.
-    Connecting { give_up_at: Option<Time> },
-    /// LoginRequest is sent.
-    LoggingIn {
-        conn: Conn,
-        server: SocketAddr,
-        give_up_at: Time,
-    },
-    /// LoginAccepted has come: binding, then playing.
+    /// It was never called.
+    Fresh,
+    /// At the door.
+    Entering,
+    /// It has a session: it binds its endpoint, then plays.
     Accepted(Box<Session>),
-    /// All is over.
-    Ended(End),
+    /// All is over, but for what is still to be said.
+    Ended(End, Option<Farewell>),
 }
 
 /// How far a client has come.
@@ -76,7 +87,7 @@ enum Stage {
 pub enum State {
     /// The TCP connection is being made.
     Connecting,
-    /// The server is to answer the login.
+    /// The server is to answer the login or the hello.
     LoggingIn,
     /// The login was accepted, and the UDP endpoint is being bound.
     Binding,
@@ -97,6 +108,26 @@ impl fmt::Display for BadName {
 }
 
 impl std::error::Error for BadName {}
+
+/// What no hello can say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadHello {
+    /// The name is not 1 to 16 bytes without control characters.
+    Name,
+    /// The name of the game is longer than 16 bytes.
+    Room,
+}
+
+impl fmt::Display for BadHello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => BadName.fmt(f),
+            Self::Room => f.write_str("the name of the game must be at most 16 bytes"),
+        }
+    }
+}
+
+impl std::error::Error for BadHello {}
 
 /// Why something was not sent. Nothing ends by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,31 +159,63 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// What a game does with it.
+/// How a client comes to be.
 impl Client {
-    /// A client that will log in with this name, once it is driven.
+    /// A client of version 1 that will log in with this name, once it is driven and has a
+    /// connection ([`Client::wants_connection`]). It ends when nothing is heard for 30 s.
     ///
     /// # Errors
     /// [`BadName`] if the name is not 1 to 16 bytes of text without control characters.
     pub fn new(name: &str) -> Result<Self, BadName> {
+        Self::at(Door::Login(Login::new(false)), name)
+    }
+
+    /// One that logs in again by itself when it has heard nothing for 6 s, as when its router has
+    /// moved it: in a session of its own then, which [`Notice::Accepted`] begins.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn rejoining(name: &str) -> Result<Self, BadName> {
+        Self::at(Door::Login(Login::new(true)), name)
+    }
+
+    /// A client of version 2 that will say hello to this endpoint with this name, once it is
+    /// driven. `room` names one game of the server's, or is empty: any.
+    ///
+    /// # Errors
+    /// [`BadHello::Name`] as [`Client::new`]; [`BadHello::Room`] above 16 bytes.
+    pub fn v2(server: SocketAddr, name: &str, room: &str) -> Result<Self, BadHello> {
+        if room.len() > ROOM_MAX {
+            return Err(BadHello::Room);
+        }
+        let hello = Hello::new(folded(server), room);
+        Self::at(Door::Hello(hello), name).map_err(|BadName| BadHello::Name)
+    }
+
+    fn at(door: Door, name: &str) -> Result<Self, BadName> {
         let name = wire::name(name.as_bytes()).ok_or(BadName)?;
         Ok(Self {
             name: name.into(),
-            stage: Stage::Connecting { give_up_at: None },
+            door,
+            stage: Stage::Fresh,
             now: Time::ZERO,
-            partial: Vec::new(),
             report: Report::default(),
         })
     }
+}
 
+/// What a game does with it.
+impl Client {
     /// How far it has come.
     pub fn state(&self) -> State {
-        match &self.stage {
-            Stage::Connecting { .. } => State::Connecting,
-            Stage::LoggingIn { .. } => State::LoggingIn,
-            Stage::Accepted(session) if session.is_playing() => State::Playing,
-            Stage::Accepted(_) => State::Binding,
-            Stage::Ended(end) => State::Ended(*end),
+        match (&self.stage, &self.door) {
+            (Stage::Fresh | Stage::Entering, Door::Login(login)) if !login.is_asking() => {
+                State::Connecting
+            }
+            (Stage::Fresh | Stage::Entering, _) => State::LoggingIn,
+            (Stage::Accepted(session), _) if session.is_playing() => State::Playing,
+            (Stage::Accepted(_), _) => State::Binding,
+            (Stage::Ended(end, _), _) => State::Ended(*end),
         }
     }
 
@@ -186,12 +249,12 @@ impl Client {
     /// Sends the game's own bytes, unreliable and unordered, at once.
     ///
     /// # Errors
-    /// [`SendError::NotPlaying`]; [`SendError::TooLong`] above 1182 bytes. (The relay passes on
-    /// at most 1181.)
+    /// [`SendError::NotPlaying`]; [`SendError::TooLong`] above 1182 bytes, or 1178 in version 2.
+    /// (The relay passes on at most 1181.)
     pub fn send(&mut self, env: &mut Env<'_>, bytes: &[u8]) -> Result<(), SendError> {
         self.now = env.now;
         let session = self.playing()?;
-        fits(bytes, PAYLOAD_MAX)?;
+        fits(bytes, session.payload_max())?;
         session.send(env, kind::DATA, |w| w.bytes(bytes));
         Ok(())
     }
@@ -226,10 +289,11 @@ impl Client {
         self.playing()?.push(FromClient::Start)
     }
 
-    /// Leaves, at whatever stage: says Logout if logged in, and closes. Events that were not
-    /// acknowledged may be lost. It has ended when this returns; ending twice does nothing.
+    /// Leaves, at whatever stage: says so to the server if there is a session, and closes. Events
+    /// that were not acknowledged may be lost. It has ended when this returns, though in version 2
+    /// it repeats its farewell for 200 ms more, as long as it is driven; ending twice does nothing.
     pub fn logout(&mut self, env: &mut Env<'_>) {
-        if !matches!(self.stage, Stage::Ended(_)) {
+        if !matches!(self.stage, Stage::Ended(..)) {
             self.report.notices.clear();
             self.now = env.now;
             self.end(env, End::Left);
@@ -237,20 +301,15 @@ impl Client {
     }
 
     /// Keeps the session alive from within a long load, when nothing else drives the client:
-    /// sends a Ping if nothing was sent for 1 s (a Connect if one is due, before the Accept).
+    /// sends a Ping if nothing was sent for 1 s (a Connect or a hello if one is due, before).
     /// Cheap, and takes nothing in; to be called as often as is convenient, at least every 5 s.
     pub fn keep_alive(&mut self, env: &mut Env<'_>) {
         self.now = env.now;
+        if let (Stage::Entering, Door::Hello(hello)) = (&self.stage, &mut self.door) {
+            hello.say_if_due(env, &self.name);
+        }
         if let Stage::Accepted(session) = &mut self.stage {
             session.keep_alive(env);
-        }
-    }
-
-    /// The driver could not make the connection.
-    pub fn unconnected(&mut self, kind: io::ErrorKind) {
-        if matches!(self.stage, Stage::Connecting { .. }) {
-            self.report.notices.clear();
-            self.over(End::Unconnected(kind));
         }
     }
 
@@ -265,6 +324,186 @@ impl Client {
         match &mut self.stage {
             Stage::Accepted(session) if session.is_playing() => Ok(session),
             _ => Err(SendError::NotPlaying),
+        }
+    }
+}
+
+/// What its driver does about connections.
+impl Client {
+    /// Whether it wants a connection to be made: answered by [`Input::Opened`] once one stands, or
+    /// by [`Client::unconnected`]. One that is being made when it wants none any more is to be
+    /// given up. Version 2 never wants any.
+    ///
+    /// Each connection goes with a UDP socket of its own, whose number ([`Path::socket`]) is the
+    /// connection's slot ([`Conn::slot`]): who logs in again because nothing is heard any more
+    /// leaves from a new port, by a way that no router has forgotten. Version 2 has socket 0.
+    pub fn wants_connection(&self) -> bool {
+        let is_over = matches!(self.stage, Stage::Ended(..));
+        !is_over && matches!(&self.door, Door::Login(login) if login.is_connecting())
+    }
+
+    /// Whether it may want another connection later on.
+    pub fn rejoins(&self) -> bool {
+        matches!(&self.door, Door::Login(login) if login.rejoins())
+    }
+
+    /// The driver could not make the connection.
+    pub fn unconnected(&mut self, kind: io::ErrorKind) {
+        if self.wants_connection() {
+            self.report.notices.clear();
+            self.attempt_failed(End::Unconnected(kind));
+        }
+    }
+}
+
+impl Machine for Client {
+    fn handle(&mut self, env: &mut Env<'_>, input: Input<'_>) {
+        self.report.notices.clear();
+        self.now = env.now;
+        if matches!(self.stage, Stage::Fresh) {
+            self.begin(env);
+        }
+        match input {
+            Input::Opened { conn, peer } => self.opened(env, conn, peer),
+            Input::Stream { conn, bytes } => self.stream(env, conn, bytes),
+            Input::Closed { conn } => self.closed(conn),
+            Input::Datagram { path, bytes } => self.datagram(env, path, bytes),
+            Input::Tick => self.tick(env),
+            Input::Stop => self.end(env, End::Left),
+            // For players, of which a client has none.
+            Input::Command(_) => {}
+        }
+        self.settle(env);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match (&self.stage, &self.door) {
+            (Stage::Fresh, _) => Some(Time::ZERO),
+            (Stage::Entering, Door::Login(login)) => Some(login.deadline(None)),
+            (Stage::Entering, Door::Hello(hello)) => Some(hello.deadline()),
+            (Stage::Accepted(session), door) => {
+                let door = match door {
+                    Door::Login(login) => login.deadline(Some(session)),
+                    Door::Hello(hello) => hello.deadline(),
+                };
+                Some(door.min(session.deadline(self.now)))
+            }
+            (Stage::Ended(_, farewell), _) => farewell.as_ref().map(Farewell::deadline),
+        }
+    }
+
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        self.report.counters.named().collect()
+    }
+}
+
+/// Datagrams, time, the end.
+impl Client {
+    fn begin(&mut self, env: &mut Env<'_>) {
+        self.stage = Stage::Entering;
+        match &mut self.door {
+            Door::Login(login) => login.begin(env.now),
+            Door::Hello(hello) => hello.begin(env, &self.name, false),
+        }
+    }
+
+    fn datagram(&mut self, env: &mut Env<'_>, path: Path, bytes: &[u8]) {
+        let heard = self.judge(path, bytes).and_then(|(header, payload)| {
+            if let Some(greeted) = self.greeted(env, &header, payload) {
+                return greeted;
+            }
+            match &mut self.stage {
+                Stage::Accepted(session) => session.heard(env, &header, payload, &mut self.report),
+                _ => Err(Count::IgnoredUnbound),
+            }
+        });
+        match heard {
+            Ok(count) | Err(count) => self.report.counters.add(count),
+        }
+    }
+
+    /// What every datagram must be: the server's, and of our version.
+    fn judge<'a>(&self, path: Path, bytes: &'a [u8]) -> Result<(Header, &'a [u8]), Count> {
+        let server = match (&self.stage, &self.door) {
+            (Stage::Accepted(session), _) => session.server(),
+            (Stage::Entering, Door::Hello(hello)) => hello.server(),
+            _ => return Err(Count::IgnoredUnbound),
+        };
+        // The address is compared without its scope, which the system has judged.
+        let is_server = path.remote.ip() == server.ip() && path.remote.port() == server.port();
+        if !source::is_plausible(&path) || !is_server {
+            return Err(Count::IgnoredSource);
+        }
+        let (header, payload) = Header::from_server(bytes).map_err(ignored)?;
+        let version = match self.door {
+            Door::Login(_) => wire::VERSION,
+            Door::Hello(_) => wire::VERSION_2,
+        };
+        match header.session.version() == version {
+            true => Ok((header, payload)),
+            false => Err(Count::IgnoredVersion),
+        }
+    }
+
+    fn tick(&mut self, env: &mut Env<'_>) {
+        let over = match &mut self.stage {
+            Stage::Accepted(session) => session.tick(env),
+            Stage::Ended(_, farewell) => {
+                farewell.take_if(|farewell| farewell.tick(env));
+                return;
+            }
+            Stage::Fresh | Stage::Entering => None,
+        };
+        let over = over.or_else(|| match &mut self.door {
+            Door::Login(_) => self.tend_login(env),
+            Door::Hello(hello) => hello.tick(env, &self.name),
+        });
+        if let Some(end) = over {
+            self.end(env, end);
+        }
+    }
+
+    /// Sends what is due, and draws what follows from what the call has brought.
+    fn settle(&mut self, env: &mut Env<'_>) {
+        let Stage::Accepted(session) = &mut self.stage else {
+            return;
+        };
+        if let Some(reason) = session.dismissed() {
+            return self.end(env, End::Logout(reason));
+        }
+        session.settle(env);
+        match &mut self.door {
+            Door::Login(login) => login.settle(env, session),
+            Door::Hello(hello) => hello.settle(session),
+        }
+    }
+
+    /// Ends the session from this side. Who has one and leaves by itself says so to the server.
+    fn end(&mut self, env: &mut Env<'_>, end: End) {
+        let leaves = matches!(
+            end,
+            End::Left | End::Unreachable | End::Silent | End::NoAnswer
+        );
+        let session = self.over(end).filter(|_| leaves);
+        match (&mut self.door, session) {
+            (Door::Login(login), session) => login.close(env, session.is_some()),
+            (Door::Hello(_), Some(session)) => {
+                let farewell = Farewell::new(env, session);
+                self.stage = Stage::Ended(end, Some(farewell));
+            }
+            (Door::Hello(_), None) => {}
+        }
+    }
+
+    /// All is over, and the user is told so, once. Returns the session, if there was one.
+    fn over(&mut self, end: End) -> Option<Box<Session>> {
+        if matches!(self.stage, Stage::Ended(..)) {
+            return None;
+        }
+        self.report.notices.push(Notice::Ended(end));
+        match std::mem::replace(&mut self.stage, Stage::Ended(end, None)) {
+            Stage::Accepted(session) => Some(session),
+            _ => None,
         }
     }
 }
@@ -284,181 +523,11 @@ fn fits(bytes: &[u8], max: usize) -> Result<(), SendError> {
     }
 }
 
-impl Machine for Client {
-    fn handle(&mut self, env: &mut Env<'_>, input: Input<'_>) {
-        self.report.notices.clear();
-        self.now = env.now;
-        if let Stage::Connecting { give_up_at } = &mut self.stage {
-            give_up_at.get_or_insert(env.now + ANSWER_MS);
-        }
-        match input {
-            Input::Opened { conn, peer } => self.opened(env, conn, peer),
-            Input::Stream { conn, bytes } if self.conn() == Some(conn) => self.stream(env, bytes),
-            Input::Closed { conn } => self.closed(conn),
-            Input::Datagram { path, bytes } => self.datagram(env, path, bytes),
-            Input::Tick => self.tick(env),
-            Input::Stop => self.end(env, End::Left),
-            // A stream that is not ours; a command for players, of which a client has none.
-            Input::Stream { .. } | Input::Command(_) => {}
-        }
-        if let Stage::Accepted(session) = &mut self.stage {
-            session.settle(env);
-        }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        match &self.stage {
-            Stage::Connecting { give_up_at } => Some(give_up_at.unwrap_or(Time::ZERO)),
-            Stage::LoggingIn { give_up_at, .. } => Some(*give_up_at),
-            Stage::Accepted(session) => Some(session.deadline(self.now)),
-            Stage::Ended(_) => None,
-        }
-    }
-
-    fn stats(&self) -> Vec<(&'static str, u64)> {
-        self.report.counters.named().collect()
-    }
-}
-
-/// The TCP connection.
-impl Client {
-    fn opened(&mut self, env: &mut Env<'_>, conn: Conn, peer: SocketAddr) {
-        let Stage::Connecting { give_up_at } = self.stage else {
-            return env.out.close(conn, Close::Now);
-        };
-        self.stage = Stage::LoggingIn {
-            conn,
-            server: folded(peer),
-            give_up_at: give_up_at.unwrap_or(env.now + ANSWER_MS),
-        };
-        let name = self.name.as_bytes();
-        let request = ToServer::LoginRequest(Login::V1 { name });
-        env.out.stream(conn, |w| request.write(w));
-    }
-
-    /// Takes every whole message, keeps the beginning of one.
-    fn stream(&mut self, env: &mut Env<'_>, bytes: &[u8]) {
-        let mut held = std::mem::take(&mut self.partial);
-        held.extend_from_slice(bytes);
-        let mut rest = &held[..];
-        while !matches!(self.stage, Stage::Ended(_)) {
-            match wire::frame(rest) {
-                Ok(Some(body)) => {
-                    rest = &rest[FRAME_HEAD_BYTES + body.len()..];
-                    self.message(env, body);
-                }
-                Ok(None) => {
-                    self.partial = rest.to_vec();
-                    return;
-                }
-                Err(_) => self.end(env, End::Malformed),
-            }
-        }
-    }
-
-    fn message(&mut self, env: &mut Env<'_>, body: &[u8]) {
-        match (ToClient::read(body), &self.stage) {
-            (Ok(ToClient::LoginRejected { reason }), Stage::LoggingIn { .. }) => {
-                self.end(env, End::Rejected(reason));
-            }
-            (Ok(ToClient::Logout { reason }), Stage::Accepted(_)) => {
-                self.end(env, End::Logout(Reason::of_server_logout(reason)));
-            }
-            (Ok(accepted @ ToClient::LoginAccepted { .. }), Stage::LoggingIn { .. }) => {
-                self.accepted(env, accepted);
-            }
-            _ => self.end(env, End::Malformed),
-        }
-    }
-
-    /// The session exists: the first Connect leaves at once.
-    fn accepted(&mut self, env: &mut Env<'_>, accepted: ToClient) {
-        let ToClient::LoginAccepted {
-            session,
-            player,
-            udp_port,
-        } = accepted
-        else {
-            return;
-        };
-        let Stage::LoggingIn { conn, server, .. } = self.stage else {
-            return;
-        };
-        let mut endpoint = server;
-        endpoint.set_port(udp_port);
-        let session = Session::new(env, conn, endpoint, session, player);
-        self.stage = Stage::Accepted(Box::new(session));
-        self.report.notices.push(Notice::Accepted { player });
-    }
-
-    fn closed(&mut self, conn: Conn) {
-        if matches!(self.stage, Stage::Connecting { .. }) {
-            self.over(End::Unconnected(io::ErrorKind::ConnectionRefused));
-        } else if self.conn() == Some(conn) {
-            self.over(End::Closed);
-        }
-    }
-
-    /// The connection, while it is ours.
-    fn conn(&self) -> Option<Conn> {
-        match &self.stage {
-            Stage::Connecting { .. } | Stage::Ended(_) => None,
-            Stage::LoggingIn { conn, .. } => Some(*conn),
-            Stage::Accepted(session) => Some(session.conn()),
-        }
-    }
-}
-
-/// Datagrams, time, the end.
-impl Client {
-    fn datagram(&mut self, env: &mut Env<'_>, path: Path, bytes: &[u8]) {
-        let heard = match &mut self.stage {
-            Stage::Accepted(session) => session.heard(env, path, bytes, &mut self.report),
-            _ => Err(counters::Count::IgnoredUnbound),
-        };
-        match heard {
-            Ok(count) | Err(count) => self.report.counters.add(count),
-        }
-    }
-
-    fn tick(&mut self, env: &mut Env<'_>) {
-        let over = match &mut self.stage {
-            Stage::Connecting { give_up_at } => give_up_at
-                .is_some_and(|at| at <= env.now)
-                .then_some(End::Unconnected(io::ErrorKind::TimedOut)),
-            Stage::LoggingIn { give_up_at, .. } => {
-                (*give_up_at <= env.now).then_some(End::NoAnswer)
-            }
-            Stage::Accepted(session) => session.tick(env),
-            Stage::Ended(_) => None,
-        };
-        if let Some(end) = over {
-            self.end(env, end);
-        }
-    }
-
-    /// Ends the session from this side. Who was logged in and leaves by itself says Logout.
-    fn end(&mut self, env: &mut Env<'_>, end: End) {
-        if let Some(conn) = self.conn() {
-            let leaves = matches!(end, End::Left | End::Unreachable | End::Silent);
-            if leaves && matches!(self.stage, Stage::Accepted(_)) {
-                let reason = Reason::Left.code();
-                let logout = ToServer::Logout { reason };
-                env.out.stream(conn, |w| logout.write(w));
-                env.out.close(conn, Close::Drain);
-            } else {
-                env.out.close(conn, Close::Now);
-            }
-        }
-        self.over(end);
-    }
-
-    /// The session is over, and its user is told so, once.
-    fn over(&mut self, end: End) {
-        if !matches!(self.stage, Stage::Ended(_)) {
-            self.stage = Stage::Ended(end);
-            self.partial = Vec::new();
-            self.report.notices.push(Notice::Ended(end));
-        }
+fn ignored(error: HeaderError) -> Count {
+    match error {
+        HeaderError::Long => Count::IgnoredLong,
+        HeaderError::Short => Count::IgnoredShort,
+        HeaderError::Magic => Count::IgnoredMagic,
+        HeaderError::Version => Count::IgnoredVersion,
     }
 }

@@ -8,12 +8,14 @@ use super::super::wire::{FromServer, Reason, Reject};
 /// Something that happened to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice<'a> {
-    /// The login was accepted; the UDP endpoint is not bound yet.
+    /// The login was accepted; in version 1 the UDP endpoint is not bound yet. Told again if a new
+    /// session takes the place of one that was lost: then nobody else is known to be there until
+    /// told anew, and events that were not acknowledged are lost.
     Accepted {
         /// The own number in the game, 0 to 3.
         player: u8,
     },
-    /// The endpoint is bound: the client plays.
+    /// The endpoint is bound: the client plays. Told once behind every [`Notice::Accepted`].
     Joined,
     /// Another player is in the game: was there already, or has come.
     PlayerJoined {
@@ -61,11 +63,12 @@ pub enum Notice<'a> {
 pub enum End {
     /// The TCP connection could not be made.
     Unconnected(io::ErrorKind),
-    /// The server did not answer the login in time.
+    /// The server did not answer the login or the hello in time.
     NoAnswer,
     /// The server rejected the login for this reason: a [`Reject`], or a number still unknown.
     Rejected(u8),
-    /// No Accept came within 5 s: UDP does not reach the server, or not back.
+    /// No Accept, or nothing at all to a hello, came within 5 s: UDP does not reach the server, or
+    /// not back.
     Unreachable,
     /// Nothing valid was heard for 30 s.
     Silent,

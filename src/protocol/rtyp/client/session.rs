@@ -1,11 +1,12 @@
-//! The conversation over UDP, from LoginAccepted on: binding, then playing.
+//! The conversation over UDP: from LoginAccepted on, binding, then playing; or from ServerHello
+//! on, playing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::super::channel::Channel;
 use super::super::wire::{
-    self, Events, FromClient, FromServer, Header, HeaderError, PAYLOAD_MAX, Payload, RawEvent,
-    SharedToken, kind,
+    self, DATAGRAM_MAX, Events, FromClient, FromServer, HEADER_BYTES_2, Header, PAYLOAD_MAX,
+    Payload, PlayerToken, RawEvent, Reason, SessionToken, SharedToken, kind,
 };
 use super::counters::Count;
 use super::notice::{End, Notice};
@@ -13,7 +14,7 @@ use super::{Report, SendError};
 use crate::bytes::Writer;
 use crate::engine::lane::carried::Admission;
 use crate::engine::seq::Arrival;
-use crate::engine::{Conn, Credit, Env, Path, Time, entropy, source};
+use crate::engine::{Credit, Env, Path, Time, entropy};
 
 /// Connect is repeated after this time …
 const CONNECT_EVERY_MS: u64 = 250;
@@ -25,23 +26,39 @@ const QUIET_MS: u64 = 1_000;
 /// A Ping goes at the latest this long after the one before, so that the round trip stays true.
 const PING_EVERY_MS: u64 = 4_000;
 /// Who heard nothing valid for so long gives up.
-const SILENCE_MS: u64 = 30_000;
+pub const SILENCE_MS: u64 = 30_000;
+/// The longest payload of a datagram of version 2 to the server.
+const PAYLOAD_MAX_2: usize = DATAGRAM_MAX - HEADER_BYTES_2;
 
 /// The session and its conversation.
 #[derive(Debug)]
 pub struct Session {
-    conn: Conn,
     player: u8,
     path: Path,
-    /// The session field of every datagram of the server.
-    token: wire::Session,
+    /// The session field of every datagram of ours …
+    ours: wire::Session,
+    /// … and of the server's.
+    theirs: wire::Session,
     channel: Channel,
     phase: Phase,
+    /// A Ping was answered.
+    is_answered: bool,
+    /// The server has ended the session, over UDP.
+    dismissed: Option<Reason>,
     /// When the newest datagram was sent.
     sent_at: Time,
     /// An Ack was owed when the client was last polled, and nothing has been sent since.
     owed_at_tick: bool,
     scratch: Vec<u8>,
+}
+
+/// What names a session of version 2.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens {
+    /// The secret, in what we send.
+    pub token: SessionToken,
+    /// In what the server sends.
+    pub from: PlayerToken,
 }
 
 #[derive(Debug)]
@@ -58,43 +75,119 @@ enum Phase {
     },
 }
 
+impl Phase {
+    fn playing(now: Time) -> Self {
+        Self::Playing {
+            heard_at: now,
+            pinged_at: now,
+            present: 0,
+        }
+    }
+}
+
+/// How it comes to be.
 impl Session {
     /// The session that LoginAccepted names; its first Connect leaves.
-    pub fn new(env: &mut Env<'_>, conn: Conn, server: SocketAddr, token: u32, player: u8) -> Self {
-        let mut session = Self {
-            conn,
-            player,
-            path: path_to(server),
-            token: wire::Session::Shared(SharedToken(token)),
-            channel: Channel::new(wire::Session::Shared(SharedToken(token))),
-            phase: Phase::Binding {
-                connect_at: env.now + CONNECT_EVERY_MS,
-                give_up_at: env.now + BIND_MS,
-            },
-            sent_at: env.now,
-            owed_at_tick: false,
-            scratch: Vec::new(),
+    pub fn accepted(env: &mut Env<'_>, path: Path, token: SharedToken, player: u8) -> Self {
+        let token = wire::Session::Shared(token);
+        let phase = Phase::Binding {
+            connect_at: env.now + CONNECT_EVERY_MS,
+            give_up_at: env.now + BIND_MS,
         };
+        let mut session = Self::new(env.now, path, (token, token), player, phase);
         session.send(env, kind::CONNECT, |_| ());
         session
     }
 
-    pub fn conn(&self) -> Conn {
-        self.conn
+    /// The session that the ServerHello of this sequence names; its first Ping leaves.
+    pub fn greeted(
+        env: &mut Env<'_>,
+        path: Path,
+        tokens: Tokens,
+        player: u8,
+        sequence: u16,
+    ) -> Self {
+        let Tokens { token, from } = tokens;
+        let sides = (wire::Session::Secret(token), wire::Session::Public(from));
+        let mut session = Self::new(env.now, path, sides, player, Phase::playing(env.now));
+        session.channel.note(sequence);
+        session.ping(env);
+        session
     }
 
+    fn new(
+        now: Time,
+        path: Path,
+        (ours, theirs): (wire::Session, wire::Session),
+        player: u8,
+        phase: Phase,
+    ) -> Self {
+        Self {
+            player,
+            path,
+            ours,
+            theirs,
+            channel: Channel::new(ours),
+            phase,
+            is_answered: false,
+            dismissed: None,
+            sent_at: now,
+            owed_at_tick: false,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+/// What it is asked, and told to send.
+impl Session {
     pub fn player(&self) -> u8 {
         self.player
+    }
+
+    /// Where its datagrams go, and come from.
+    pub fn server(&self) -> SocketAddr {
+        self.path.remote
+    }
+
+    /// Whether this names it in what the server sends.
+    pub fn is_from(&self, token: PlayerToken) -> bool {
+        self.theirs == wire::Session::Public(token)
     }
 
     pub fn is_playing(&self) -> bool {
         matches!(self.phase, Phase::Playing { .. })
     }
 
+    /// Whether a Ping was answered, so that the server is known to hear us.
+    pub fn is_answered(&self) -> bool {
+        self.is_answered
+    }
+
+    /// Why the server has ended it, once it has said so in a ServerBye.
+    pub fn dismissed(&self) -> Option<Reason> {
+        self.dismissed
+    }
+
+    /// When the newest valid datagram came, once it plays.
+    pub fn heard_at(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Binding { .. } => None,
+            Phase::Playing { heard_at, .. } => Some(heard_at),
+        }
+    }
+
     pub fn is_present(&self, player: u8) -> bool {
         match self.phase {
             Phase::Binding { .. } => false,
             Phase::Playing { present, .. } => bit(player) & present != 0,
+        }
+    }
+
+    /// The longest payload it can send, in bytes.
+    pub fn payload_max(&self) -> usize {
+        match self.ours {
+            wire::Session::Secret(_) => PAYLOAD_MAX_2,
+            wire::Session::Shared(_) | wire::Session::Public(_) => PAYLOAD_MAX,
         }
     }
 
@@ -116,7 +209,7 @@ impl Session {
     /// Sends one datagram, its payload written by `write`.
     pub fn send(&mut self, env: &mut Env<'_>, kind: u8, write: impl FnOnce(&mut Writer<'_>)) {
         let header = self.channel.header(kind);
-        // The server is where the TCP connection leads: proven.
+        // The server is where the TCP connection leads, or where our user says: proven.
         env.out.datagram(self.path, Credit::Proven, |w| {
             header.write(w);
             write(w);
@@ -169,11 +262,12 @@ impl Session {
 
     /// Sends the events and the acknowledgement that are due.
     pub fn settle(&mut self, env: &mut Env<'_>) {
+        let room = self.payload_max();
         while self.channel.events_due(env.now) <= env.now {
             let mut payload = std::mem::take(&mut self.scratch);
             payload.clear();
             let mut writer = Writer::new(&mut payload);
-            let packed = self.channel.pack(env.now, PAYLOAD_MAX, &mut writer);
+            let packed = self.channel.pack(env.now, room, &mut writer);
             if packed > 0 {
                 self.send(env, kind::EVENTS, |w| w.bytes(&payload));
             }
@@ -246,19 +340,16 @@ impl Session {
 
 /// What comes from the server.
 impl Session {
-    /// Judges a datagram in the document's order, and takes it. Says under which name it counts.
+    /// Judges a datagram of the server's in the document's order, and takes it. Says under which
+    /// name it counts.
     pub fn heard(
         &mut self,
         env: &mut Env<'_>,
-        path: Path,
-        bytes: &[u8],
+        header: &Header,
+        payload: &[u8],
         report: &mut Report,
     ) -> Result<Count, Count> {
-        if !source::is_plausible(&path) || !self.is_server(path.remote) {
-            return Err(Count::IgnoredSource);
-        }
-        let (header, payload) = Header::from_server(bytes).map_err(ignored)?;
-        if header.session != self.token {
+        if header.session != self.theirs {
             return Err(Count::IgnoredWrongToken);
         }
         let is_accept = header.kind == kind::ACCEPT && payload.is_empty();
@@ -270,12 +361,12 @@ impl Session {
             Arrival::Repeated => return Err(Count::IgnoredRepeated),
             Arrival::Old => return Err(Count::IgnoredOld),
         }
-        let payload = self.read(&header, payload).ok_or(Count::IgnoredMalformed)?;
-        self.channel.acknowledged(env.now, &header);
+        let payload = self.read(header, payload).ok_or(Count::IgnoredMalformed)?;
+        self.channel.acknowledged(env.now, header);
         if let Phase::Playing { heard_at, .. } = &mut self.phase {
             *heard_at = env.now;
         }
-        self.payload(env, &header, payload, report)
+        self.payload(env, header, payload, report)
     }
 
     /// What a new datagram says; `None` if no honest server sends it.
@@ -306,9 +397,10 @@ impl Session {
             Payload::Accept if !self.is_playing() => self.bound(env, report),
             Payload::Ping(nonce) => self.send(env, kind::PONG, |w| w.u32_le(nonce)),
             Payload::Pong(nonce) => {
-                self.channel.answered(env.now, nonce);
+                self.is_answered |= self.channel.answered(env.now, nonce).is_some();
             }
             Payload::Data(bytes) => report.notices.push(Notice::Data { bytes }),
+            Payload::ServerBye(reason) => self.dismissed = Some(Reason::of_server_logout(reason)),
             _ => {}
         }
         Ok(Count::Received)
@@ -316,11 +408,7 @@ impl Session {
 
     /// The first Accept: the game may begin, and a Ping goes at once.
     fn bound(&mut self, env: &mut Env<'_>, report: &mut Report) {
-        self.phase = Phase::Playing {
-            heard_at: env.now,
-            pinged_at: env.now,
-            present: 0,
-        };
+        self.phase = Phase::playing(env.now);
         self.ping(env);
         report.notices.push(Notice::Joined);
     }
@@ -362,21 +450,16 @@ impl Session {
         let lane = &self.channel.incoming;
         lane.admits(events.clone().map(|event| (event.id, event.body.len())))
     }
-
-    /// The address is compared without its scope, which the system has judged.
-    fn is_server(&self, remote: SocketAddr) -> bool {
-        remote.ip() == self.path.remote.ip() && remote.port() == self.path.remote.port()
-    }
 }
 
-/// The way to the server. From where is the driver's affair.
-fn path_to(server: SocketAddr) -> Path {
+/// The way to the server from one of our sockets. Its address is the driver's affair.
+pub fn path_to(server: SocketAddr, socket: u8) -> Path {
     let unspecified = match server.ip() {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
     Path {
-        socket: 0,
+        socket,
         local: SocketAddr::new(unspecified, 0),
         remote: server,
     }
@@ -385,13 +468,4 @@ fn path_to(server: SocketAddr) -> Path {
 /// The bit of a player; none if there can be no such number.
 fn bit(player: u8) -> u8 {
     1_u8.checked_shl(player.into()).unwrap_or(0)
-}
-
-fn ignored(error: HeaderError) -> Count {
-    match error {
-        HeaderError::Long => Count::IgnoredLong,
-        HeaderError::Short => Count::IgnoredShort,
-        HeaderError::Magic => Count::IgnoredMagic,
-        HeaderError::Version => Count::IgnoredVersion,
-    }
 }
