@@ -61,6 +61,8 @@ pub struct Bots {
     pub seconds: Option<u32>,
     /// How many Data datagrams each of them sends a second.
     pub rate_hz: u32,
+    /// Whether they speak version 2 of the protocol.
+    pub v2: bool,
 }
 
 /// `anteroom chat`.
@@ -70,6 +72,8 @@ pub struct Chat {
     pub server: String,
     /// The player's name.
     pub name: String,
+    /// Whether it speaks version 2 of the protocol.
+    pub v2: bool,
 }
 
 /// Understands `arguments`, the program's own name not among them.
@@ -117,6 +121,7 @@ fn bots(arguments: &mut Arguments) -> Result<Bots, UsageError> {
         count: number(arguments, "--count", COUNT)?.unwrap_or(4),
         seconds: number(arguments, "--seconds", SECONDS)?,
         rate_hz: number(arguments, "--rate", RATE_HZ)?.unwrap_or(30),
+        v2: flag(arguments, "--v2"),
     })
 }
 
@@ -124,6 +129,7 @@ fn chat(arguments: &mut Arguments) -> Result<Chat, UsageError> {
     Ok(Chat {
         server: server(arguments)?,
         name: name(arguments)?,
+        v2: flag(arguments, "--v2"),
     })
 }
 
@@ -345,10 +351,12 @@ anteroom bots [OPTION]...        load and demonstration
   --count N             how many players, {count}; default 4
   --seconds S           for how long, {seconds}; default until stopped
   --rate HZ             datagrams a second from each, {rate}; default 30
+  --v2                  speak version 2 of rtyp: over UDP alone
 
 anteroom chat --name NAME [OPTION]...
   --name NAME           {name} bytes without control characters
   --server HOST:PORT    default {SERVER}
+  --v2                  speak version 2 of rtyp: over UDP alone
 
 anteroom --help | --version
 
@@ -437,11 +445,13 @@ mod tests {
             count: 4,
             seconds: None,
             rate_hz: 30,
+            v2: false,
         };
         assert_eq!(parsed("bots"), Ok(Invocation::Bots(bots)));
         let chat = Chat {
             server: "127.0.0.1:4242".into(),
             name: "R9".into(),
+            v2: false,
         };
         assert_eq!(parsed("chat --name R9"), Ok(Invocation::Chat(chat)));
     }
@@ -453,15 +463,17 @@ mod tests {
             count: 10_000,
             seconds: Some(1),
             rate_hz: 1000,
+            v2: true,
         };
-        let line = "bots --rate 1000 --server localhost:1 --seconds 1 --count 10000";
+        let line = "bots --rate 1000 --v2 --server localhost:1 --seconds 1 --count 10000";
         assert_eq!(parsed(line), Ok(Invocation::Bots(bots)));
         let chat = Chat {
             server: "[::1]:65535".into(),
             name: "sixteen-bytes-é".into(),
+            v2: true,
         };
         assert_eq!(chat.name.len(), 16);
-        let line = "chat --server [::1]:65535 --name sixteen-bytes-é";
+        let line = "chat --server [::1]:65535 --name sixteen-bytes-é --v2";
         assert_eq!(parsed(line), Ok(Invocation::Chat(chat)));
     }
 
@@ -551,13 +563,13 @@ mod tests {
             "--rooms",
             "--party",
             "--accounts",
-            "--v2",
             "--party-private",
             "--party-loopback",
         ];
         for option in unfinished {
             assert_eq!(refused(option), format!("unknown argument `{option}`"));
         }
+        assert_eq!(refused("--v2"), "unknown argument `--v2`");
         assert_eq!(refused("party host"), "unknown argument `party`");
         assert_eq!(refused("bots --name R9"), "unknown argument `--name`");
         assert_eq!(refused("--games 1 serve"), "unknown argument `serve`");
@@ -588,6 +600,7 @@ mod tests {
             "--seconds",
             "--rate",
             "--name",
+            "--v2",
             "--help",
             "--version",
         ];
@@ -600,14 +613,7 @@ mod tests {
             assert!(line.contains(&limit.default.to_string()), "{line}");
             assert!(line.contains(limit.meaning), "{line}");
         }
-        let unfinished = [
-            "--rooms",
-            "--party",
-            "--accounts",
-            "--v2",
-            "stun",
-            "--broker",
-        ];
+        let unfinished = ["--rooms", "--party", "--accounts", "stun", "--broker"];
         assert!(unfinished.iter().all(|option| !help.contains(option)));
         assert!(
             help.lines().all(|line| line.chars().count() <= 110),

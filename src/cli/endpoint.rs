@@ -3,21 +3,23 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use anteroom::driver::{Driver, End};
+use anteroom::driver::{Door, Driver, End};
 
-/// The addresses of a server, and which of them is tried now.
+/// The addresses of a server, which of them is tried now, and by which door.
 #[derive(Debug)]
 pub struct Endpoint {
     addresses: Vec<SocketAddr>,
     current: usize,
+    door: Door<'static>,
 }
 
 impl Endpoint {
-    /// Asks the system for the addresses behind HOST:PORT; this may wait.
+    /// Asks the system for the addresses behind HOST:PORT; this may wait. Players will speak
+    /// version 2, or version 1 and log in again by themselves.
     ///
     /// # Errors
     /// The system's, or [`io::ErrorKind::NotFound`].
-    pub fn resolve(server: &str) -> io::Result<Self> {
+    pub fn resolve(server: &str, v2: bool) -> io::Result<Self> {
         let addresses: Vec<SocketAddr> = server.to_socket_addrs()?.collect();
         if addresses.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -25,6 +27,10 @@ impl Endpoint {
         Ok(Self {
             addresses,
             current: 0,
+            door: match v2 {
+                true => Door::Hello { room: "" },
+                false => Door::Login { rejoins: true },
+            },
         })
     }
 
@@ -34,7 +40,7 @@ impl Endpoint {
     /// The system's for the last address.
     pub fn connect(&mut self, name: &str) -> io::Result<Driver> {
         loop {
-            let connecting = Driver::connect(self.addresses[self.current], name);
+            let connecting = Driver::enter(self.addresses[self.current], name, self.door);
             if connecting.is_ok() || !self.advance() {
                 return connecting;
             }
@@ -49,7 +55,11 @@ impl Endpoint {
     /// Whether who ended like this in that attempt should connect again, since there is another
     /// address.
     pub fn has_another(&mut self, attempt: usize, end: End) -> bool {
-        matches!(end, End::Unconnected(_)) && (attempt < self.current || self.advance())
+        let may_pass = match self.door {
+            Door::Login { .. } => matches!(end, End::Unconnected(_)),
+            Door::Hello { .. } => matches!(end, End::Unconnected(_) | End::Unreachable),
+        };
+        may_pass && (attempt < self.current || self.advance())
     }
 
     fn advance(&mut self) -> bool {
@@ -73,9 +83,11 @@ mod tests {
         let mut endpoint = Endpoint {
             addresses: vec![address; 3],
             current: 0,
+            door: Door::Login { rejoins: true },
         };
         let refused = End::Unconnected(ErrorKind::ConnectionRefused);
         assert!(!endpoint.has_another(0, End::NoAnswer));
+        assert!(!endpoint.has_another(0, End::Unreachable));
         assert!(endpoint.has_another(0, refused));
         assert!(endpoint.has_another(0, refused), "it was at the first");
         assert_eq!(endpoint.attempt(), 1);
@@ -86,8 +98,19 @@ mod tests {
     }
 
     #[test]
+    fn a_hello_that_nobody_answers_goes_to_the_next_address() {
+        let endpoint = Endpoint::resolve("[::1]:4242", true);
+        let mut endpoint = endpoint.expect("an address");
+        assert!(!endpoint.has_another(0, End::Unreachable));
+        endpoint.addresses.push(endpoint.addresses[0]);
+        assert!(!endpoint.has_another(0, End::NoAnswer));
+        assert!(endpoint.has_another(0, End::Unreachable));
+        assert_eq!(endpoint.attempt(), 1);
+    }
+
+    #[test]
     fn an_address_is_taken_as_it_is() {
-        let endpoint = Endpoint::resolve("[::1]:4242").expect("an address");
+        let endpoint = Endpoint::resolve("[::1]:4242", false).expect("an address");
         let expected: SocketAddr = "[::1]:4242".parse().expect("an address");
         assert_eq!(endpoint.addresses, [expected]);
     }

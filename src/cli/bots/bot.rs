@@ -17,6 +17,8 @@ pub enum Stage {
     LoggedIn,
     /// It plays.
     Playing,
+    /// It has played, and logs in again.
+    Rejoining,
     /// It is over; whether it ever played.
     Over {
         /// Why.
@@ -36,6 +38,8 @@ pub struct Bot {
     pub sends_at_us: u64,
     /// Which address it was connected to.
     pub attempt: usize,
+    /// How often it has come to play.
+    pub joins: u32,
     sequence: u32,
 }
 
@@ -45,6 +49,7 @@ impl Bot {
         Self {
             driver,
             attempt,
+            joins: 0,
             stage: Stage::LoggingIn,
             peers: [const { None }; PLAYERS],
             sends_at_us: u64::MAX,
@@ -64,10 +69,10 @@ impl Bot {
 
     /// Takes what has come. Returns whether its stage has changed.
     pub fn poll(&mut self, crew: &Crew, now_us: impl Fn() -> u64, ledger: &mut Ledger) -> bool {
-        let peers = &mut self.peers;
-        let mut has_joined = self.stage == Stage::Playing;
+        let (peers, joins) = (&mut self.peers, &mut self.joins);
         let state = self.driver.poll(&mut |notice| match notice {
-            Notice::Joined => has_joined = true,
+            Notice::Accepted { .. } => *peers = Default::default(),
+            Notice::Joined => *joins += 1,
             Notice::PlayerJoined { player, name } => {
                 if let Some(slot) = peers.get_mut(usize::from(player)) {
                     *slot = crew.bot_of(name).map(Peer::new);
@@ -82,13 +87,16 @@ impl Bot {
             _ => {}
         });
         let stage = match state {
+            State::Playing => Stage::Playing,
+            State::Connecting | State::LoggingIn | State::Binding if self.joins > 0 => {
+                Stage::Rejoining
+            }
             State::Connecting | State::LoggingIn => Stage::LoggingIn,
             State::Binding => Stage::LoggedIn,
-            State::Playing => Stage::Playing,
             State::Ended(_) if matches!(self.stage, Stage::Over { .. }) => self.stage,
             State::Ended(end) => Stage::Over {
                 end,
-                has_played: has_joined,
+                has_played: self.joins > 0,
             },
         };
         std::mem::replace(&mut self.stage, stage) != stage

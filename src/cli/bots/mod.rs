@@ -21,7 +21,7 @@ mod swarm;
 /// [`Failure`] if there are no sockets, or a login failed.
 pub fn run(arguments: args::Bots) -> Result<(), Failure> {
     serve::raise_descriptor_limit();
-    let endpoint = Endpoint::resolve(&arguments.server).map_err(Failure::System)?;
+    let endpoint = Endpoint::resolve(&arguments.server, arguments.v2).map_err(Failure::System)?;
     let mut swarm = Swarm::new(endpoint, &arguments).map_err(Failure::System)?;
     swarm.run().map_err(Failure::System)?;
     print(&swarm.table());

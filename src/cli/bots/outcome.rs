@@ -33,12 +33,14 @@ impl Outcome {
         self.failed.values().sum()
     }
 
-    /// One number a line, reasons below it.
-    pub fn table(&self, ledger: &Ledger) -> String {
+    /// One number a line, reasons below it. `rejoins` is how often a session took the place of one
+    /// that was lost.
+    pub fn table(&self, rejoins: u32, ledger: &Ledger) -> String {
         let mut table = Table::default();
         table.row("logins done", self.done);
         table.row("logins failed", self.failed_logins());
         table.reasons(&self.failed);
+        table.row("sessions rejoined", rejoins);
         table.row("sessions ended early", self.ended.values().sum::<u32>());
         table.reasons(&self.ended);
         table.row("datagrams sent", ledger.sent);
@@ -95,6 +97,7 @@ mod tests {
 logins done                       97
 logins failed                      3
   3 × the server is full
+sessions rejoined                  5
 sessions ended early               1
   1 × the server is stopping
 datagrams sent                     3
@@ -104,8 +107,8 @@ delay p50                  12.415 ms
 delay p99                  12.415 ms
 delay p99.9                12.415 ms
 ";
-        assert_eq!(outcome.table(&ledger), expected);
-        let empty = Outcome::default().table(&Ledger::new());
+        assert_eq!(outcome.table(5, &ledger), expected);
+        let empty = Outcome::default().table(0, &Ledger::new());
         assert!(empty.ends_with("delay p99.9                        -\n"));
     }
 }

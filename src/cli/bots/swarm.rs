@@ -127,7 +127,8 @@ impl Swarm {
 
     /// What is printed at the end.
     pub fn table(&self) -> String {
-        self.outcome.table(&self.ledger)
+        let rejoins = self.bots.iter().map(|bot| bot.joins.saturating_sub(1));
+        self.outcome.table(rejoins.sum(), &self.ledger)
     }
 
     /// How many logins have failed.
@@ -278,7 +279,8 @@ impl Swarm {
             self.logging_in -= 1;
         }
         match bot.stage {
-            Stage::LoggingIn | Stage::LoggedIn => {}
+            Stage::LoggingIn | Stage::LoggedIn | Stage::Rejoining => {}
+            Stage::Playing if before == Stage::Rejoining => {}
             Stage::Playing => {
                 self.outcome.done += 1;
                 // Evenly spread, whatever brings the logins close together.

@@ -35,7 +35,8 @@ const END_OF_INPUT: Duration = Duration::from_secs(60);
 /// [`Failure`] if there was no session, or it was ended by anything but leaving and the server's
 /// shutdown.
 pub fn run(arguments: args::Chat) -> Result<(), Failure> {
-    let mut endpoint = Endpoint::resolve(&arguments.server).map_err(Failure::System)?;
+    let endpoint = Endpoint::resolve(&arguments.server, arguments.v2);
+    let mut endpoint = endpoint.map_err(Failure::System)?;
     let mut chat = Chat::new(&mut endpoint, &arguments.name).map_err(Failure::System)?;
     loop {
         match chat.run().map_err(Failure::System)? {

@@ -37,7 +37,11 @@ impl Screen {
     /// Prints what a notice says.
     pub fn notice(&mut self, notice: Notice<'_>) {
         match notice {
-            Notice::Accepted { player } => self.player = player,
+            // Nobody is known yet, or of a session that was lost any more.
+            Notice::Accepted { player } => {
+                self.player = player;
+                self.names = Default::default();
+            }
             Notice::Joined => {
                 let (own, player) = (self.own.clone(), self.player);
                 self.line(format_args!(
