@@ -200,8 +200,8 @@ impl Driver {
     /// The system's.
     pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
         self.waiting = None;
-        let links = self.links.iter_mut().flatten();
-        links.map(|link| link.deregister(registry)).collect()
+        let mut links = self.links.iter_mut().flatten();
+        links.try_for_each(|link| link.deregister(registry))
     }
 }
 

@@ -111,7 +111,7 @@ impl Default for Counters {
 
 impl Count {
     /// Whether an operator may want to know who did it. What happens to honest players on a bad
-    /// line, or is told to the peer itself, is only counted.
+    /// line or at the end of their session, or is told to the peer itself, is only counted.
     pub fn is_warning(self) -> bool {
         matches!(
             self,
@@ -126,7 +126,6 @@ impl Count {
                 | Self::IgnoredLong
                 | Self::IgnoredMagic
                 | Self::IgnoredVersion
-                | Self::IgnoredUnbound
                 | Self::IgnoredUnknownToken
                 | Self::IgnoredBoundElsewhere
                 | Self::IgnoredWrongToken
