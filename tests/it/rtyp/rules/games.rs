@@ -13,7 +13,12 @@ use crate::world::seeds::seed;
 
 /// A login of this name, answered.
 fn log_in(hall: &mut Hall, name: &str) -> PeerId {
-    hall.greet(9, &login_request(1, name.as_bytes()))
+    log_in_from(hall, 9, name)
+}
+
+/// The same from another address: one address may try only so often.
+fn log_in_from(hall: &mut Hall, host: u8, name: &str) -> PeerId {
+    hall.greet(host, &login_request(1, name.as_bytes()))
 }
 
 fn started(hall: &Hall, peer: PeerId) -> usize {
@@ -24,16 +29,16 @@ fn started(hall: &Hall, peer: PeerId) -> usize {
 #[test]
 fn r35_lowest_free_number() {
     let mut hall = Hall::with_games(seed(), 2);
-    let names = ["a", "b", "c", "d", "e"];
-    let peers = names.map(|name| log_in(&mut hall, name));
+    let guests = [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")];
+    let peers = guests.map(|(host, name)| log_in_from(&mut hall, host, name));
     let numbers = peers.map(|peer| hall[peer].player());
     assert_eq!(numbers, [0, 1, 2, 3, 0]);
     for leaver in [2, 0] {
         hall[peers[leaver]].leave();
         hall.settle();
     }
-    for (name, number) in [("f", 0), ("g", 2), ("h", 1)] {
-        let peer = log_in(&mut hall, name);
+    for (host, name, number) in [(6, "f", 0), (7, "g", 2), (8, "h", 1)] {
+        let peer = log_in_from(&mut hall, host, name);
         assert_eq!(hall[peer].player(), number, "{name}");
     }
 }
@@ -79,8 +84,8 @@ fn r36_placement() {
         connecting.collect()
     };
     // The same name three times: three games. Then the first again, for anybody else.
-    for name in ["a", "a", "a", "b", "c", "d", "e", "a"] {
-        log_in(&mut hall, name);
+    for (host, name) in ["a", "a", "a", "b", "c", "d", "e", "a"].iter().enumerate() {
+        log_in_from(&mut hall, host as u8, name);
     }
     assert_eq!(games(&hall), [0, 1, 2, 0, 0, 0, 1]);
 }

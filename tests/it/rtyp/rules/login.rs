@@ -66,7 +66,7 @@ fn r14_no_token_is_made_up() {
 fn r14_tokens_differ_and_use_all_bits() {
     let mut hall = Hall::with_games(seed(), 200);
     let tokens: Vec<u32> = (0..200)
-        .map(|number| token(&mut hall, &format!("n{number}"), 1))
+        .map(|number| token(&mut hall, &format!("n{number}"), number))
         .collect();
     assert_eq!(tokens.iter().collect::<HashSet<_>>().len(), 200);
     assert_eq!(tokens.iter().fold(0, |all, token| all | token), u32::MAX);
