@@ -12,9 +12,13 @@ use crate::world::machine::Shared;
 use crate::world::seeds::seed;
 use crate::world::{PeerId, World};
 
+mod after_hello;
 mod binding;
 mod datagrams;
 mod events;
+mod greeted;
+mod greeter;
+mod hello;
 mod liveness;
 mod login;
 mod polled;
@@ -36,8 +40,12 @@ pub struct Player {
 
 impl Player {
     fn new(name: &str) -> Self {
+        Self::of(Client::new(name).expect("a good name"))
+    }
+
+    fn of(client: Client) -> Self {
         Self {
-            client: Client::new(name).expect("a good name"),
+            client,
             told: Vec::new(),
         }
     }
