@@ -259,6 +259,22 @@ fn a_standard_error_that_nobody_reads_stops_nothing() {
 }
 
 #[test]
+fn a_filter_that_is_not_understood_is_said_and_ends_nothing() {
+    for stderr in [closed_pipe(), Stdio::piped()] {
+        let mut command = anteroom(&LOOPBACK);
+        command.env("RUST_LOG", "a=b=c===").stderr(stderr);
+        let mut server = Running::start(&mut command);
+        drop(log_in(server.ready()));
+        if let Some(pipe) = server.child.stderr.take() {
+            let said = lines_of(pipe).recv_timeout(PATIENCE).expect("a line");
+            assert!(said.contains("RUST_LOG is not understood"), "{said}");
+        }
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0));
+    }
+}
+
+#[test]
 fn it_may_open_as_many_descriptors_as_the_system_grants() {
     let limited = format!(
         "ulimit -S -n 64; exec {} {}",

@@ -3,12 +3,17 @@
 //! nothing else; what no longer fits is counted, and told as one line when there is room again.
 
 use std::collections::VecDeque;
+use std::env;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use env_logger::{Builder, Env, Target};
+use env_logger::{Builder, Target};
+
+/// The variable that says what is logged, and what it says when it says nothing.
+const FILTER: &str = "RUST_LOG";
+const DEFAULT: &str = "info";
 
 /// So many lines wait at most; beyond, they are suppressed.
 const LINES_MAX: usize = 1024;
@@ -30,9 +35,21 @@ impl Log {
     /// The system's, if there can be no thread.
     pub fn start() -> io::Result<Self> {
         let log = Self::writing_to(io::stderr())?;
-        Builder::from_env(Env::default().default_filter_or("info"))
+        let asked = env::var(FILTER).unwrap_or_default();
+        // env_logger itself would complain on a standard error that may be gone.
+        let is_understood = env_filter::Builder::new().try_parse(&asked).is_ok();
+        let filter = if is_understood && !asked.is_empty() {
+            &asked
+        } else {
+            DEFAULT
+        };
+        Builder::new()
+            .parse_filters(filter)
             .target(Target::Pipe(Box::new(log.clone())))
             .init();
+        if !is_understood {
+            log::warn!("{FILTER} is not understood; it is taken as `{DEFAULT}`");
+        }
         Ok(log)
     }
 

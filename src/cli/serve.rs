@@ -4,17 +4,24 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use anteroom::guard::limits::Limit;
 use anteroom::{Addresses, Config, Remote, Rtyp, Server};
 
 use super::args::Serve;
 use super::{print, signals};
+
+/// Connections that may be closing while others come.
+const CLOSING: u64 = 1_024;
+/// What the server itself needs.
+const OWN: u64 = 64;
 
 /// Serves until a signal, and then until everybody has been told.
 ///
 /// # Errors
 /// [`Failure`] if there is no server, or none any more.
 pub fn run(arguments: Serve) -> Result<(), Failure> {
-    raise_descriptor_limit();
+    let descriptors = raise_descriptor_limit();
+    warn_of_few(descriptors, &arguments);
     let server = Server::bind(config(arguments)).map_err(Failure::Server)?;
     let remote = server.remote();
     let stop = move || {
@@ -43,10 +50,28 @@ fn config(arguments: Serve) -> Config {
 }
 
 /// A connection is a descriptor: as many as the system grants without being root.
-pub fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() -> Option<u64> {
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(limit) => log::debug!("{limit} descriptors may be open"),
-        Err(error) => log::warn!("the limit of open descriptors stays as it is: {error}"),
+        Ok(limit) => {
+            log::debug!("{limit} descriptors may be open");
+            Some(limit)
+        }
+        Err(error) => {
+            log::warn!("the limit of open descriptors stays as it is: {error}");
+            None
+        }
+    }
+}
+
+/// With few descriptors, who says nothing keeps others waiting before the limit `pending` makes
+/// room for them.
+fn warn_of_few(descriptors: Option<u64>, arguments: &Serve) {
+    let needed = arguments.limits.get(Limit::Pending) + CLOSING + OWN;
+    if let Some(descriptors) = descriptors.filter(|there| *there < needed) {
+        log::warn!(
+            "{descriptors} descriptors may be open, but {needed} could be before anybody plays; \
+             raise the hard limit or lower `pending`"
+        );
     }
 }
 

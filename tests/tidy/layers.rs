@@ -107,6 +107,7 @@ const LAYERS: &[Layer] = &[
         modules: &["cli"],
         packages: &[
             "anteroom",
+            "env_filter",
             "env_logger",
             "log",
             "mio",
