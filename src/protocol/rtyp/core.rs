@@ -1,12 +1,12 @@
 //! The service without its game: sessions, games, and what every part of the policy shares.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Settings;
 use super::counters::{Count, Counters};
 use super::games::{Games, Seat};
-use super::session::{Bound, Cause, Data, Stage, due};
+use super::session::{Bound, Cause, Data, Door, Stage, due};
 use super::wire::{HEADER_BYTES, Payload, Reason, ToClient, event, kind};
 use crate::bytes::Writer;
 use crate::engine::bucket::Rate;
@@ -168,7 +168,11 @@ impl Core {
         };
         let conn = session.conn();
         let Data {
-            seat, stage, ip, ..
+            seat,
+            stage,
+            ip,
+            heir,
+            ..
         } = session.data;
         self.games.leave(seat, key);
         self.refuse(env, ip, ended(cause));
@@ -182,9 +186,20 @@ impl Core {
         for other in self.players(seat.game, None) {
             self.push(other, event::PLAYER_LEFT, &[&[seat.number, reason.code()]]);
         }
-        if let (None, Cause::Server(reason)) = (conn, cause) {
+        // Where a newcomer is about to have a session a farewell would be taken for its own.
+        if let (None, Cause::Server(reason)) = (conn, cause)
+            && !self.is_at(heir, bound.path.remote)
+        {
             self.say_bye(env, bound, reason);
         }
+    }
+
+    /// Whether a newcomer says hello from this endpoint.
+    fn is_at(&self, newcomer: Option<Key>, endpoint: SocketAddr) -> bool {
+        let session = newcomer.and_then(|key| self.engine.get(key));
+        session.is_some_and(|session| {
+            matches!(session.data.stage, Stage::Asked(Door::Hello(path)) if path.remote == endpoint)
+        })
     }
 
     /// Tells a player of version 2 that the server ended its session: three times, since nothing
