@@ -1,4 +1,4 @@
-//! The bytes of RTYP version 1, put together and taken apart by hand, from the documents.
+//! The bytes of RTYP, put together and taken apart by hand, from the documents.
 //!
 //! Nothing of the library's codec is used: a codec tested only against itself agrees with its own
 //! mistakes.
@@ -12,6 +12,12 @@ pub mod kind {
     pub const DATA: u8 = 5;
     pub const EVENTS: u8 = 6;
     pub const ACK: u8 = 7;
+    pub const CLIENT_HELLO: u8 = 16;
+    pub const CONNECT_CHALLENGE: u8 = 17;
+    pub const SERVER_HELLO: u8 = 18;
+    pub const HELLO_REJECTED: u8 = 19;
+    pub const CLIENT_BYE: u8 = 20;
+    pub const SERVER_BYE: u8 = 21;
 }
 
 /// Event kinds.
@@ -24,17 +30,19 @@ pub mod event {
     pub const START: u8 = 6;
 }
 
-/// Reasons of a LoginRejected.
+/// Reasons of a LoginRejected and of a HelloRejected.
 pub mod rejected {
     pub const SERVER_FULL: u8 = 1;
     pub const BAD_VERSION: u8 = 2;
     pub const BAD_NAME: u8 = 3;
     pub const NAME_TAKEN: u8 = 4;
     pub const GAME_STARTED: u8 = 5;
+    pub const TOO_MANY: u8 = 6;
+    pub const NO_SUCH_GAME: u8 = 7;
     pub const REFUSED: u8 = 8;
 }
 
-/// Reasons of a Logout, which are also those of a PlayerLeft.
+/// Reasons of a Logout and of the byes, which are also those of a PlayerLeft.
 pub mod left {
     pub const LEFT: u8 = 0;
     pub const SHUTDOWN: u8 = 1;
@@ -45,8 +53,38 @@ pub mod left {
 
 pub const MAGIC: [u8; 4] = [0x52, 0x54, 0x59, 0x50];
 pub const HEADER: usize = 18;
+/// The header of a client of version 2.
+pub const HEADER_2: usize = 22;
 pub const DATAGRAM_MAX: usize = 1200;
 pub const PAYLOAD_MAX: usize = DATAGRAM_MAX - HEADER;
+
+/// What stands in the session field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// Version 1, both ways.
+    Shared(u32),
+    /// Version 2, to the server.
+    Secret(u64),
+    /// Version 2, to the client.
+    Public(u32),
+}
+
+impl Token {
+    fn version(self) -> u8 {
+        match self {
+            Self::Shared(_) => 1,
+            Self::Secret(_) | Self::Public(_) => 2,
+        }
+    }
+
+    /// How long a header is that has it.
+    pub fn header(self) -> usize {
+        match self {
+            Self::Shared(_) | Self::Public(_) => HEADER,
+            Self::Secret(_) => HEADER_2,
+        }
+    }
+}
 
 /// A datagram, header and payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,15 +94,25 @@ pub struct Datagram {
     pub sequence: u16,
     pub ack: u16,
     pub ack_bits: u32,
-    pub session: u32,
+    pub session: Token,
     pub payload: Vec<u8>,
 }
 
 impl Datagram {
-    /// A datagram of a session that has received nothing yet.
+    /// A datagram of version 1, of a session that has received nothing yet.
     pub fn new(kind: u8, session: u32, payload: &[u8]) -> Self {
+        Self::with(kind, Token::Shared(session), payload)
+    }
+
+    /// The same of a client of version 2.
+    pub fn secret(kind: u8, session: u64, payload: &[u8]) -> Self {
+        Self::with(kind, Token::Secret(session), payload)
+    }
+
+    /// The same of anybody.
+    pub fn with(kind: u8, session: Token, payload: &[u8]) -> Self {
         Self {
-            version: 1,
+            version: session.version(),
             kind,
             sequence: 0,
             ack: 0xFFFF,
@@ -72,6 +120,14 @@ impl Datagram {
             session,
             payload: payload.to_vec(),
         }
+    }
+
+    /// A ClientHello.
+    pub fn hello(cookie: u64, room: &[u8], name: &[u8]) -> Self {
+        let mut payload = cookie.to_le_bytes().to_vec();
+        payload.extend(string(room));
+        payload.extend(string(name));
+        Self::secret(kind::CLIENT_HELLO, 0, &payload)
     }
 
     /// The same with another sequence.
@@ -88,26 +144,52 @@ impl Datagram {
         bytes.extend(self.sequence.to_le_bytes());
         bytes.extend(self.ack.to_le_bytes());
         bytes.extend(self.ack_bits.to_le_bytes());
-        bytes.extend(self.session.to_le_bytes());
+        match self.session {
+            Token::Shared(token) | Token::Public(token) => bytes.extend(token.to_le_bytes()),
+            Token::Secret(token) => bytes.extend(token.to_le_bytes()),
+        }
         bytes.extend(&self.payload);
         bytes
     }
 
-    /// From the wire; fails the test if it is none.
+    /// What a server sent, or a client of version 1, from the wire; fails the test if it is none.
     #[track_caller]
     pub fn parse(bytes: &[u8]) -> Self {
+        Self::parse_with(bytes, |field| {
+            let token = u32::from_le_bytes(field[..4].try_into().expect("four bytes"));
+            match bytes[4] {
+                1 => Token::Shared(token),
+                2 => Token::Public(token),
+                version => panic!("version {version}"),
+            }
+        })
+    }
+
+    /// What a client of version 2 sent, from the wire; fails the test if it is none.
+    #[track_caller]
+    pub fn parse_secret(bytes: &[u8]) -> Self {
+        assert_eq!(bytes.get(4), Some(&2), "wrong version");
+        Self::parse_with(bytes, |field| {
+            Token::Secret(u64::from_le_bytes(
+                field[..8].try_into().expect("eight bytes"),
+            ))
+        })
+    }
+
+    #[track_caller]
+    fn parse_with(bytes: &[u8], session: impl Fn(&[u8]) -> Token) -> Self {
         assert!(bytes.len() >= HEADER, "a datagram of {}", bytes.len());
         assert!(bytes.len() <= DATAGRAM_MAX, "a datagram of {}", bytes.len());
         assert_eq!(bytes[..4], MAGIC, "wrong magic");
-        assert_eq!(bytes[4], 1, "wrong version");
+        let session = session(&bytes[14..]);
         Self {
             version: bytes[4],
             kind: bytes[5],
             sequence: u16::from_le_bytes([bytes[6], bytes[7]]),
             ack: u16::from_le_bytes([bytes[8], bytes[9]]),
             ack_bits: u32::from_le_bytes([bytes[10], bytes[11], bytes[12], bytes[13]]),
-            session: u32::from_le_bytes([bytes[14], bytes[15], bytes[16], bytes[17]]),
-            payload: bytes[HEADER..].to_vec(),
+            session,
+            payload: bytes[session.header()..].to_vec(),
         }
     }
 }

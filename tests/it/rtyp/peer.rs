@@ -351,7 +351,7 @@ impl Peer {
         let Some(talk) = &mut self.talk else {
             return self.dropped.push(bytes.to_vec());
         };
-        if !awaited || datagram.session != talk.session {
+        if !awaited || datagram.session != talk.theirs {
             return self.dropped.push(bytes.to_vec());
         }
         let new = talk.take(&datagram);

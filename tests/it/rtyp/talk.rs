@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bytes::{Datagram, Event, PAYLOAD_MAX, kind};
+use super::bytes::{DATAGRAM_MAX, Datagram, Event, Token, kind};
 
 /// Our numbers start this high, so that one that never wraps can be told from the sixteen bits
 /// of the wire without ever becoming negative.
@@ -47,8 +47,10 @@ pub struct Got {
 #[derive(Debug, Clone)]
 pub struct Talk {
     pub now: u64,
-    /// What we write into the session field, and expect there.
-    pub session: u32,
+    /// What we write into the session field.
+    pub session: Token,
+    /// What we expect there.
+    pub theirs: Token,
     /// Everything that came, in the order it came.
     pub log: Vec<Got>,
     /// The events that came, in the order of their ids, once each.
@@ -82,12 +84,19 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// A conversation that numbers its datagrams from `first`.
+    /// A conversation of version 1 that numbers its datagrams from `first`.
     pub fn new(session: u32, first: u16, now: u64) -> Self {
+        let session = Token::Shared(session);
+        Self::between(session, session, first, now)
+    }
+
+    /// A conversation that numbers its datagrams from `first`, with a token for each direction.
+    pub fn between(session: Token, theirs: Token, first: u16, now: u64) -> Self {
         let first = BASE + u64::from(first);
         Self {
             now,
             session,
+            theirs,
             log: Vec::new(),
             events: Vec::new(),
             events_at: Vec::new(),
@@ -187,7 +196,7 @@ impl Talk {
     /// Takes a datagram in. Says whether it was new; what it acknowledges counts only then.
     #[track_caller]
     pub fn take(&mut self, datagram: &Datagram) -> bool {
-        assert_eq!(datagram.session, self.session, "a foreign session");
+        assert_eq!(datagram.session, self.theirs, "a foreign session");
         let number = self.unwrapped(datagram.sequence);
         let newest = self.seen.last().copied();
         let late = newest.is_some_and(|newest| number + 32 < newest);
@@ -225,13 +234,10 @@ impl Talk {
     fn carrying(&mut self, kind: u8, payload: &[u8], ids: Vec<u64>) -> Datagram {
         let (ack, ack_bits) = self.header();
         let datagram = Datagram {
-            version: 1,
-            kind,
             sequence: self.next as u16,
             ack,
             ack_bits,
-            session: self.session,
-            payload: payload.to_vec(),
+            ..Datagram::with(kind, self.session, payload)
         };
         self.sent.push(Sent {
             ids,
@@ -341,12 +347,13 @@ impl Talk {
         let now = self.now;
         let mut ids = Vec::new();
         let mut payload = Vec::new();
+        let payload_max = DATAGRAM_MAX - self.session.header();
         for (id, outgoing) in self.flight() {
             if outgoing.due > now {
                 continue;
             }
             let bytes = outgoing.event.bytes(*id as u16);
-            if ids.len() == 32 || payload.len() + bytes.len() > PAYLOAD_MAX {
+            if ids.len() == 32 || payload.len() + bytes.len() > payload_max {
                 break;
             }
             payload.extend(bytes);

@@ -2,7 +2,7 @@
 
 use anteroom::protocol::rtyp::{End, State};
 
-use super::super::bytes::{Datagram, Event, kind};
+use super::super::bytes::{Datagram, Event, Token, kind};
 use super::super::host::Host;
 use super::super::peer::SERVER;
 use super::{CLIENT, TOKEN, Table, address};
@@ -19,7 +19,7 @@ fn r45_connect_goes_at_once_and_every_250_ms_until_accept() {
     for (number, (_, connect)) in connects.iter().enumerate() {
         assert_eq!(usize::from(connect.sequence), number);
         assert_eq!((connect.ack, connect.ack_bits), (0xFFFF, 0));
-        assert_eq!(connect.session, TOKEN);
+        assert_eq!(connect.session, Token::Shared(TOKEN));
     }
     table.host().send(kind::ACCEPT, &[]);
     table.world.for_ms(5_000);

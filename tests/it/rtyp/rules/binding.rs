@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::super::bytes::{Datagram, Event, event, kind};
+use super::super::bytes::{Datagram, Event, Token, event, kind};
 use super::super::dice::Rigged;
 use super::super::hall::{Hall, SERVICE, Told, address, server};
 use super::super::peer::Peer;
@@ -39,7 +39,10 @@ fn r29_connect_binds() {
         hall[peer].raw(&connect.bytes());
         hall.for_ms(10);
         let accept = &hall[peer].talk().log[0].datagram;
-        assert_eq!((accept.kind, accept.session), (kind::ACCEPT, token));
+        assert_eq!(
+            (accept.kind, accept.session),
+            (kind::ACCEPT, Token::Shared(token))
+        );
         assert_eq!((accept.ack, &accept.payload[..]), (first, &[][..]));
         assert!(matches!(&hall.told()[..], [Told::Joined { name, .. }] if name == "R9"));
         assert_eq!(hall.count("bindings"), 1);

@@ -1,6 +1,6 @@
 //! Sections 5.4 and 5.5: keep-alive, round trip, timeouts.
 
-use super::super::bytes::{Event, Said, event, kind, left};
+use super::super::bytes::{Event, Said, Token, event, kind, left};
 use super::super::hall::{Hall, SERVICE, address};
 use super::super::peer::{Conduct, Peer};
 use crate::world::PeerId;
@@ -153,7 +153,7 @@ fn r79_what_is_not_valid_keeps_nobody_alive() {
         let old = last.sequence.wrapping_sub(100 + round);
         hall[peer].raw(&last.clone().sequence(old).bytes());
         let mut foreign = last.clone().sequence(last.sequence + 1 + round);
-        foreign.session ^= 1;
+        foreign.session = Token::Shared(hall[peer].token() ^ 1);
         hall[peer].raw(&foreign.bytes());
         let mut second = last.clone().sequence(last.sequence + 1 + round);
         second.version = 2;
