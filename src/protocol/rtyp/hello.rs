@@ -22,6 +22,9 @@ impl Service {
         size: usize,
         payload: &[u8],
     ) -> Result<(), Count> {
+        if self.core.is_stopping {
+            return Err(Count::IgnoredHello);
+        }
         let at_endpoint = self.core.engine.at(&path.remote);
         if let Some(session) = at_endpoint.and_then(|key| self.core.engine.get(key))
             && session.conn().is_some()
@@ -47,9 +50,6 @@ impl Service {
             conn: None,
             ghost: at_endpoint,
         };
-        if self.core.is_stopping {
-            return Err(Count::IgnoredHello);
-        }
         if let Err(reason) = self.knock(env, &newcomer) {
             self.core
                 .say_hello_rejected(env, path, Credit::Echo(&mut paid), reason);
