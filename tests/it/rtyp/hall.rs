@@ -8,10 +8,12 @@ use anteroom::engine::{
     Entropy, Event, Game, Gone, Input, Machine, Player, Replies, Ticket, Time, Verdict,
 };
 use anteroom::game::Relay;
+use anteroom::guard::limit::Addresses;
 use anteroom::guard::limits::Limits;
 use anteroom::protocol::rtyp::{Service, Settings};
 
 use super::peer::{Peer, SERVER};
+use crate::world::net::Owner;
 use crate::world::{PeerId, World};
 
 /// What a game was told.
@@ -85,6 +87,16 @@ pub struct Chronicler {
     shelf: Shelf,
 }
 
+impl Chronicler {
+    /// Writes into the diary on this shelf.
+    pub fn new(shelf: &Shelf) -> Self {
+        Self {
+            relay: Relay::new(),
+            shelf: shelf.clone(),
+        }
+    }
+}
+
 impl Game for Chronicler {
     fn event(&mut self, now: Time, event: Event<'_>, out: &mut dyn Replies) {
         let mut diary = self.shelf.open();
@@ -139,6 +151,8 @@ fn told(event: &Event<'_>) -> Told {
 pub struct Hall {
     world: World<Peer>,
     pub shelf: Shelf,
+    /// The table of addresses.
+    pub addresses: Addresses,
 }
 
 /// The service's index in the world.
@@ -182,6 +196,7 @@ impl Hall {
         Self {
             world: World::new(seed),
             shelf: Shelf::default(),
+            addresses: Addresses::new(&Limits::default()),
         }
     }
 
@@ -193,10 +208,9 @@ impl Hall {
     ) -> Self {
         let mut settings = settings();
         change(&mut settings);
-        let game = Chronicler {
-            relay: Relay::new(),
-            shelf: self.shelf.clone(),
-        };
+        settings.addresses = Addresses::new(&settings.limits);
+        self.addresses = settings.addresses.clone();
+        let game = Chronicler::new(&self.shelf);
         let service: Box<dyn Machine> = Box::new(Service::new(Box::new(game), &settings));
         match dice {
             Some(dice) => self.world.machine_with(service, dice, sockets),
@@ -211,6 +225,12 @@ impl Hall {
         self.enter_as(name, Peer::new(&address(host)))
     }
 
+    /// An honest player of version 2. The last number of its address is `host`.
+    #[track_caller]
+    pub fn enter_2(&mut self, name: &str, host: u8) -> PeerId {
+        self.enter_as(name, Peer::v2(&address(host)))
+    }
+
     /// A player of the test's choice, logged in and, if it connects by itself, bound.
     #[track_caller]
     pub fn enter_as(&mut self, name: &str, peer: Peer) -> PeerId {
@@ -221,6 +241,25 @@ impl Hall {
             peer.is_bound() || !peer.conduct.connect && peer.accepted().is_some()
         });
         peer
+    }
+
+    /// A player of version 2 that is let in, and does nothing by itself from now on.
+    #[track_caller]
+    pub fn enter_2_silent(&mut self, name: &str, host: u8) -> PeerId {
+        let peer = self.enter_2(name, host);
+        self.settle();
+        self.world[peer].fall_silent();
+        peer
+    }
+
+    /// The peer sends from another address from now on, and hears nothing any more at the old.
+    #[track_caller]
+    pub fn rebind(&mut self, peer: PeerId, address: &str) {
+        let address = address.parse().expect("an address");
+        let old = self.world[peer].udp;
+        self.world[peer].comes_from(address);
+        self.world.net.disown(old);
+        self.world.net.own(address, Owner::Peer(peer.0));
     }
 
     /// A player that is bound and does nothing by itself from now on.

@@ -1,5 +1,6 @@
-//! RTYP version 1, from outside: a peer and a host written by hand, and what is tested with them.
+//! RTYP, from outside: a peer and a host written by hand, and what is tested with them.
 
+pub mod bare;
 pub mod books;
 pub mod bytes;
 mod client;
@@ -11,4 +12,5 @@ pub mod peer;
 mod rules;
 mod selftest;
 mod simulation;
+pub mod siphash;
 pub mod talk;

@@ -1,11 +1,15 @@
-//! A client of RTYP version 1, written by hand: as honest as a test wants it to be.
+//! A client of RTYP, written by hand: as honest as a test wants it to be.
 
 use std::net::SocketAddr;
 
-use super::bytes::{Datagram, Event, Frames, Said, kind, login_request, logout};
+use super::bytes::{Datagram, Event, Frames, Said, Token, kind, login_request, logout};
 use super::talk::Talk;
 use crate::world::pipe::Ending;
 use crate::world::{Action, Actor, Arrival};
+
+mod hello;
+
+use hello::Hello;
 
 /// Where the server is.
 pub const SERVER: &str = "198.51.100.1:4242";
@@ -17,8 +21,11 @@ const KEEP_ALIVE_MS: u64 = 1000;
 /// What a peer does by itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Conduct {
-    /// Sends Connect after the login until the Accept comes, and gives up after 5 s.
+    /// Sends Connect after the login until the Accept comes, and gives up after 5 s; says hello
+    /// until it is answered, for as long.
     pub connect: bool,
+    /// Ends an old session that it gets back for a hello, and says it anew.
+    pub restart: bool,
     /// Keeps the session alive.
     pub ping: bool,
     /// Answers Pings.
@@ -35,6 +42,7 @@ impl Conduct {
     /// Does everything that the documents ask for.
     pub const HONEST: Self = Self {
         connect: true,
+        restart: true,
         ping: true,
         pong: true,
         ack: true,
@@ -45,6 +53,7 @@ impl Conduct {
     /// Does nothing by itself.
     pub const SILENT: Self = Self {
         connect: false,
+        restart: false,
         ping: false,
         pong: false,
         ack: false,
@@ -57,6 +66,8 @@ impl Conduct {
 #[derive(Debug)]
 pub struct Peer {
     pub conduct: Conduct,
+    /// Which it speaks.
+    pub version: u8,
     /// Where its stream comes from.
     pub tcp: SocketAddr,
     /// Where its datagrams come from.
@@ -71,11 +82,19 @@ pub struct Peer {
     pub said: Vec<(u64, Said)>,
     /// How and when the server's side of the stream ended.
     pub end: Option<(u64, Ending)>,
-    /// Since the login: the UDP side.
+    /// What it says to be let in, in version 2.
+    pub hello: Option<Hello>,
+    /// The secret and the number that a ServerHello gave.
+    pub greeted: Option<(u64, u8)>,
+    /// The challenges and rejections that came, and when.
+    pub outside: Vec<(u64, Datagram)>,
+    /// The ServerByes that came: when, and the reason.
+    pub byes: Vec<(u64, u8)>,
+    /// Since the login, or the ServerHello: the UDP side.
     pub talk: Option<Talk>,
-    /// When the first Accept came.
+    /// When the first Accept, or the ServerHello, came.
     pub bound_at: Option<u64>,
-    /// Gave up, because no Accept came in time.
+    /// Gave up, because no Accept or ServerHello came in time.
     pub gave_up: bool,
     /// Datagrams that were not for this session, or came before the Accept.
     pub dropped: Vec<Vec<u8>>,
@@ -97,6 +116,7 @@ impl Peer {
         let address: SocketAddr = address.parse().expect("an address");
         Self {
             conduct: Conduct::HONEST,
+            version: 1,
             tcp: address,
             udp: address,
             server: SERVER.parse().expect("an address"),
@@ -104,6 +124,10 @@ impl Peer {
             stream: Vec::new(),
             said: Vec::new(),
             end: None,
+            hello: None,
+            greeted: None,
+            outside: Vec::new(),
+            byes: Vec::new(),
             talk: None,
             bound_at: None,
             gave_up: false,
@@ -167,14 +191,22 @@ impl Peer {
         self.actions.push(Action::Abort(STREAM));
     }
 
-    /// Connects and logs in.
+    /// Connects and logs in, or says hello.
     pub fn login(&mut self, name: &str) {
+        if self.version == 2 {
+            return self.hello(name);
+        }
         self.open();
         self.write(&login_request(1, name.as_bytes()));
     }
 
     /// Leaves in good order.
     pub fn leave(&mut self) {
+        if self.version == 2 {
+            (0..3).for_each(|_| drop(self.bye()));
+            self.over = true;
+            return;
+        }
         self.write(&logout(0));
         self.fin();
     }
@@ -247,7 +279,7 @@ impl Peer {
         })
     }
 
-    /// The token; fails if it has not logged in.
+    /// The token of version 1; fails if it has not logged in.
     #[track_caller]
     pub fn token(&self) -> u32 {
         self.accepted().expect("not logged in").0
@@ -256,23 +288,34 @@ impl Peer {
     /// The player number; fails if it has not logged in.
     #[track_caller]
     pub fn player(&self) -> u8 {
-        self.accepted().expect("not logged in").1
+        let accepted = self.accepted().map(|it| it.1);
+        let number = accepted.or(self.greeted.map(|it| it.1));
+        number.expect("not logged in")
+    }
+
+    /// Whether it was let in, bound or not.
+    pub fn is_in(&self) -> bool {
+        self.accepted().is_some() || self.greeted.is_some()
     }
 
     /// The reason it was rejected for.
     pub fn rejected(&self) -> Option<u8> {
-        self.said.iter().find_map(|(_, said)| match said {
+        let said = self.said.iter().find_map(|(_, said)| match said {
             Said::Rejected(reason) => Some(*reason),
             _ => None,
-        })
+        });
+        let outside = self.outside.iter().rev();
+        let mut rejections = outside.filter(|(_, it)| it.kind == kind::HELLO_REJECTED);
+        said.or_else(|| rejections.next().map(|(_, it)| it.payload[0]))
     }
 
-    /// The reason of the server's Logout.
+    /// The reason of the server's Logout or ServerBye.
     pub fn logged_out(&self) -> Option<u8> {
-        self.said.iter().find_map(|(_, said)| match said {
+        let said = self.said.iter().find_map(|(_, said)| match said {
             Said::Logout(reason) => Some(*reason),
             _ => None,
-        })
+        });
+        said.or_else(|| self.byes.first().map(|(_, reason)| *reason))
     }
 
     /// The server closed the connection and had said nothing, or nothing but LoginAccepted.
@@ -347,7 +390,14 @@ impl Peer {
         assert_eq!(from, self.server_udp(), "not from the server's endpoint");
         let datagram = Datagram::parse(bytes);
         check(&datagram);
-        let awaited = self.bound_at.is_some() || datagram.kind == kind::ACCEPT;
+        if datagram.session == Token::Public(0) {
+            return self.heard_outside(&datagram);
+        }
+        if datagram.kind == kind::SERVER_HELLO && self.talk.is_none() && self.version == 2 {
+            self.heard_hello(&datagram);
+        }
+        let lets_in = matches!(datagram.kind, kind::ACCEPT | kind::SERVER_HELLO);
+        let awaited = self.bound_at.is_some() || lets_in;
         let Some(talk) = &mut self.talk else {
             return self.dropped.push(bytes.to_vec());
         };
@@ -364,6 +414,10 @@ impl Peer {
         }
         if new && datagram.kind == kind::PING && self.conduct.pong && !self.over {
             self.send(kind::PONG, &datagram.payload);
+        }
+        if datagram.kind == kind::SERVER_BYE {
+            self.byes.push((self.now, datagram.payload[0]));
+            self.over = true;
         }
     }
 
@@ -427,7 +481,8 @@ impl Actor for Peer {
         let conduct = self.conduct;
         let talk = self.talk.as_ref().filter(|_| self.bound_at.is_some());
         let talk = talk.and_then(|talk| talk.wake(conduct.ack, conduct.resend));
-        let due = [self.connect_due, self.ping_due(), talk];
+        let hello = self.hello.as_ref().and_then(|hello| hello.due);
+        let due = [self.connect_due, hello, self.ping_due(), talk];
         due.into_iter().flatten().min()
     }
 
@@ -441,6 +496,7 @@ impl Actor for Peer {
             self.connect();
             self.connect_due = Some(self.now + CONNECT_MS);
         }
+        self.hello_due();
         self.send_due();
         if self.ping_due().is_some_and(|due| due <= self.now) {
             self.ping();
@@ -456,7 +512,27 @@ impl Actor for Peer {
 #[track_caller]
 fn check(datagram: &Datagram) {
     let len = datagram.payload.len();
+    let version = match datagram.kind {
+        kind::ACCEPT => 1,
+        16.. => 2,
+        _ => datagram.version,
+    };
+    assert_eq!(datagram.version, version, "{datagram:02X?}");
+    let is_outside = matches!(
+        datagram.kind,
+        kind::CONNECT_CHALLENGE | kind::HELLO_REJECTED
+    );
+    let numbers = (datagram.sequence, datagram.ack, datagram.ack_bits);
+    match datagram.session {
+        Token::Shared(token) => assert_ne!(token, 0),
+        Token::Public(0) => assert!(is_outside && numbers == (0, 0xFFFF, 0), "{datagram:02X?}"),
+        _ => assert!(!is_outside, "{datagram:02X?}"),
+    }
     match datagram.kind {
+        kind::CONNECT_CHALLENGE => assert_eq!(len, 8, "{datagram:02X?}"),
+        kind::SERVER_HELLO => assert!(len == 9 && datagram.payload[8] < 4, "{datagram:02X?}"),
+        kind::HELLO_REJECTED => assert!(len == 1 && (1..=8).contains(&datagram.payload[0])),
+        kind::SERVER_BYE => assert!(len == 1 && (1..=4).contains(&datagram.payload[0])),
         kind::ACCEPT | kind::ACK => assert_eq!(len, 0, "{datagram:02X?}"),
         kind::PING | kind::PONG => assert_eq!(len, 4, "{datagram:02X?}"),
         kind::DATA => {}

@@ -26,6 +26,7 @@ pub struct Node {
     pub tallies: HashMap<SocketAddr, Tally>,
     /// Endpoints that must never get more bytes than came from them since they were put here.
     pub echo_only: HashMap<SocketAddr, Tally>,
+    pub warnings: Vec<(IpAddr, &'static str)>,
     conns: Vec<Slot>,
 }
 
@@ -49,6 +50,7 @@ impl Node {
             sockets,
             tallies: HashMap::new(),
             echo_only: HashMap::new(),
+            warnings: Vec::new(),
             conns: Vec::new(),
         }
     }

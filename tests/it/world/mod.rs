@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::{Index, IndexMut};
 
 use anteroom::engine::{Close, Effect, Entropy, Env, Input, Machine, Outbox, Path, Seeded};
@@ -253,6 +253,11 @@ impl<P: Actor> World<P> {
         found.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 
+    /// What a machine warned of since the last call: about whom, and the name of what it refused.
+    pub fn warnings(&mut self, machine: usize) -> Vec<(IpAddr, &'static str)> {
+        std::mem::take(&mut self.nodes[machine].warnings)
+    }
+
     /// The connections that a machine has not closed: how many, and how many have logged in.
     pub fn connections(&self, machine: usize) -> (usize, usize) {
         let open = self.nodes[machine].open();
@@ -462,7 +467,9 @@ impl<P: Actor> World<P> {
                     let end = self.live(machine, conn);
                     self.net.write(end, bytes);
                 }
-                Effect::Warning { .. } => {}
+                Effect::Warning { about, what } => {
+                    self.nodes[machine].warnings.push((about, what));
+                }
                 Effect::Settled { conn } => {
                     self.live(machine, conn);
                     let first = self.nodes[machine].settle(conn);

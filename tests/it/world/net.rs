@@ -112,6 +112,11 @@ impl Net {
         self.owners.insert(address, owner);
     }
 
+    /// Nobody is at the address any more.
+    pub fn disown(&mut self, address: SocketAddr) {
+        self.owners.remove(&address);
+    }
+
     /// Who has the address.
     pub fn owner(&self, address: SocketAddr) -> Option<Owner> {
         self.owners.get(&address).copied()
