@@ -81,6 +81,11 @@ impl Program {
         self.tcp[0]
     }
 
+    /// Where it receives datagrams first.
+    pub fn udp(&self) -> SocketAddr {
+        self.udp[0]
+    }
+
     /// Where a server that is bound to all addresses is reached at `ip`, over TCP and over UDP.
     pub fn at(&self, ip: &str) -> (SocketAddr, SocketAddr) {
         let ip: IpAddr = ip.parse().expect("an address");
