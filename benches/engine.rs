@@ -6,8 +6,6 @@
 
 mod common;
 
-use std::io;
-use std::net::UdpSocket;
 use std::process::ExitCode;
 
 use anteroom::engine::Path;
@@ -15,7 +13,8 @@ use anteroom::guard::limits::Limits;
 
 use common::bytes::{DATAGRAM, HEADER, PAYLOAD, Speaker, kind};
 use common::machine::{Driven, Echo, Peer, strangers};
-use common::pairs::{Pairs, ns, ns_each};
+use common::pairs::{ns, ns_each};
+use common::queue::over_receive;
 use common::report::Report;
 
 /// What a datagram that is not welcome may cost, as a part of receiving it.
@@ -24,30 +23,20 @@ const UNWELCOME: f64 = 0.25;
 const SESSIONS: u32 = 1_000;
 /// Senders whose datagrams come in turn: more than fit into the nearest caches.
 const SENDERS: usize = 4_096;
-/// Datagrams that fit into a socket's queue whatever the system's defaults are.
-const QUEUE: usize = 128;
 
 fn main() -> ExitCode {
     let mut report = Report::new("engine: a machine with 1000 sessions, without sockets");
     let mut machine = Machine::new();
     for (what, counter, datagrams) in unwelcome(&machine.peers) {
         let before = machine.driven.count(counter);
-        let pairs = pairs(&report, |count| machine.feed(&datagrams, count));
+        let pairs = over_receive(&report, |count| machine.feed(&datagrams, count));
         let counted = machine.driven.count(counter) - before;
         assert!(counted > 0, "{what} is not counted as {counter}");
         report.pairs(what, &pairs, Some(UNWELCOME));
     }
-    let pairs = pairs(&report, |count| machine.play(count));
+    let pairs = over_receive(&report, |count| machine.play(count));
     report.pairs("Data, and its way back to the sender", &pairs, None);
     report.exit()
-}
-
-/// The floor and `subject`, which takes a number of datagrams and returns the nanoseconds of one.
-fn pairs(report: &Report, mut subject: impl FnMut(usize) -> f64) -> Pairs {
-    let mut queue = Queue::new().expect("two sockets");
-    let rounds = report.repeat(500);
-    let floor = || queue.receive(rounds).expect("the queue works");
-    Pairs::measure(floor, || subject(rounds * QUEUE))
 }
 
 /// Datagrams, each with the way it comes.
@@ -142,37 +131,5 @@ impl Machine {
             self.driven.pass(20, peers);
         }
         ns(spent, count)
-    }
-}
-
-/// A socket's queue that is filled and emptied.
-struct Queue {
-    sender: UdpSocket,
-    receiver: UdpSocket,
-}
-
-impl Queue {
-    fn new() -> io::Result<Self> {
-        let receiver = UdpSocket::bind("127.0.0.1:0")?;
-        let sender = UdpSocket::bind("127.0.0.1:0")?;
-        sender.connect(receiver.local_addr()?)?;
-        Ok(Self { sender, receiver })
-    }
-
-    /// Nanoseconds to receive a datagram, `rounds` times a queue of them.
-    fn receive(&mut self, rounds: usize) -> io::Result<f64> {
-        let mut spent = std::time::Duration::ZERO;
-        let mut buffer = [0; 2048];
-        for _ in 0..rounds {
-            for _ in 0..QUEUE {
-                self.sender.send(&[0xA5; DATAGRAM])?;
-            }
-            let start = common::pairs::cpu_time();
-            for _ in 0..QUEUE {
-                self.receiver.recv_from(&mut buffer)?;
-            }
-            spent += common::pairs::cpu_time() - start;
-        }
-        Ok(ns(spent, rounds * QUEUE))
     }
 }

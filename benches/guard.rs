@@ -1,4 +1,5 @@
-//! What it costs to say no: cookies, budgets, and the limits of an address among a million.
+//! What it costs to say no: at a machine to whoever is a stranger, over what it costs to receive
+//! him; cookies, budgets, and the limits of an address among a million.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -9,7 +10,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use allocation_counter::measure;
-use anteroom::engine::{Seeded, Time};
+use anteroom::engine::{Path, Seeded, Time};
 use anteroom::guard::budget::Challenges;
 use anteroom::guard::cookie::Cookies;
 use anteroom::guard::limit::{Addresses, Entrance, Refused};
@@ -17,22 +18,104 @@ use anteroom::guard::limits::{Limit, Limits};
 use anteroom::guard::quiet::Quiet;
 use siphasher::sip::SipHasher24;
 
+use common::bytes::{PAYLOAD, Speaker, client_hello, kind};
+use common::machine::{Driven, Echo, strangers};
 use common::pairs::{Pairs, ns_each};
+use common::queue::over_receive;
 use common::report::Report;
 
+/// What a stranger's datagram may cost, as a part of receiving it.
+const STRANGER: f64 = 0.25;
+/// Endpoints that strangers come from in turn: more than fit into the nearest caches.
+const STRANGERS: usize = 4_096;
+/// Hellos of a flood that come in a millisecond: far more than are answered, or as many as are.
+const CROWDED: usize = 1_000;
+const SPARSE: usize = 10;
 /// Addresses that come one after another.
 const CROWD: usize = 1_000_000;
 /// What the table may take at any time, in MiB.
 const TABLE_MIB: f64 = 8.0;
 
 fn main() -> ExitCode {
-    let mut report = Report::new("guard: cookies, budgets and the limits of an address");
+    let mut report = Report::new("guard: strangers, cookies, budgets and the limits of an address");
+    machine(&mut report);
     cookies(&mut report);
     budgets(&mut report);
     attempts(&mut report);
     refusals(&mut report);
     memory(&mut report);
     report.exit()
+}
+
+/// Strangers at a machine without sockets. Each is forgotten when the call returns.
+fn machine(report: &mut Report) {
+    let mut magic = Speaker::new(7).say(kind::DATA, &PAYLOAD).to_vec();
+    magic[0] = b'X';
+    let (first, wrong) = (client_hello(0), client_hello(1));
+    for (what, counter, bytes, each_ms) in [
+        ("a first hello, answered", "challenges", &first, SPARSE),
+        ("a wrong cookie, answered", "challenges", &wrong, SPARSE),
+        (
+            "a first hello among too many",
+            "challenges-dropped",
+            &first,
+            CROWDED,
+        ),
+        (
+            "a wrong cookie among too many",
+            "challenges-dropped",
+            &wrong,
+            CROWDED,
+        ),
+        ("junk", "ignored-magic", &magic, CROWDED),
+    ] {
+        let mut driven = Driven::new(Box::new(Echo), 1, Limits::default());
+        let mut come = Strangers::new(each_ms);
+        // What was saved up of a budget is used up first.
+        come.feed(&mut driven, bytes, 2 * STRANGERS * CROWDED / each_ms);
+        let (before, fed) = (driven.count(counter), come.count);
+        let pairs = over_receive(report, |count| come.feed(&mut driven, bytes, count));
+        let counted = (driven.count(counter) - before) as f64 / (come.count - fed) as f64;
+        assert!(
+            counted > 0.9,
+            "{what}: {counted:.3} are counted as {counter}"
+        );
+        assert_eq!(driven.count("sessions"), 0);
+        report.pairs(what, &pairs, Some(STRANGER));
+    }
+}
+
+/// Endpoints that take turns.
+struct Strangers {
+    paths: Vec<Path>,
+    /// How many have come.
+    count: usize,
+    /// How many come in a millisecond.
+    each_ms: usize,
+}
+
+impl Strangers {
+    fn new(each_ms: usize) -> Self {
+        Self {
+            paths: strangers(STRANGERS),
+            count: 0,
+            each_ms,
+        }
+    }
+
+    /// The nanoseconds of a datagram, of `count` that each say these bytes.
+    fn feed(&mut self, driven: &mut Driven, bytes: &[u8], count: usize) -> f64 {
+        ns_each(count, || {
+            for _ in 0..count {
+                if self.count.is_multiple_of(self.each_ms) {
+                    driven.now = driven.now + 1;
+                }
+                let path = self.paths[self.count % self.paths.len()];
+                driven.datagram(path, bytes);
+                self.count += 1;
+            }
+        })
+    }
 }
 
 /// The floor is the bare hash of as many bytes: once to make a cookie, twice to know one.

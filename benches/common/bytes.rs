@@ -1,4 +1,4 @@
-//! The bytes of RTYP version 1 as its document lays them out, by hand: a load that is made by the
+//! The bytes of RTYP as its document lays them out, by hand: a load that is made by the
 //! library's own codec would become faster with it.
 
 /// Datagram types.
@@ -29,6 +29,15 @@ pub const PAYLOAD: [u8; DATAGRAM - HEADER] = [0xA5; DATAGRAM - HEADER];
 pub fn login_request(name: &str) -> Vec<u8> {
     let mut bytes = vec![4 + name.len() as u8, 0, 1, 1, name.len() as u8, 0];
     bytes.extend_from_slice(name.as_bytes());
+    bytes
+}
+
+/// A ClientHello of version 2 with this cookie.
+pub fn client_hello(cookie: u64) -> Vec<u8> {
+    let mut bytes = b"RTYP\x02\x10\0\0\xFF\xFF\0\0\0\0".to_vec();
+    bytes.extend_from_slice(&0_u64.to_le_bytes());
+    bytes.extend_from_slice(&cookie.to_le_bytes());
+    bytes.extend_from_slice(b"\0\0\x08\0somebody");
     bytes
 }
 

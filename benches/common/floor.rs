@@ -1,11 +1,13 @@
 //! The floor: a bare mio loop that makes the calls a server has to make, and nothing else.
 //!
 //! It receives as the server does (the same socket options, the same buffers, a batch a call) and
-//! sends each datagram back to its source. It accepts, reads until there is no more, and answers
-//! whatever a connection says with ten bytes, as a LoginAccepted has. It knows nobody.
+//! sends each datagram back to its source, unless it is to drop what is of no use to anybody. It
+//! accepts, reads until there is no more, and answers whatever a connection says with ten bytes,
+//! as a LoginAccepted has. It knows nobody.
 
 use std::io::{self, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream, UdpSocket};
@@ -25,6 +27,9 @@ const BUFFER_BYTES: usize = 65_536 + 21 * 64;
 const RECEIVE_BUFFER_BYTES: usize = 1_048_576;
 /// What a connection is told.
 const ACCEPTED: [u8; 10] = [8, 0, 2, 1, 0, 0, 0, 0, 0x92, 0x10];
+
+/// A loop that runs by itself looks this often whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const LISTENER: Token = Token(0);
 const SOCKET: Token = Token(1);
@@ -47,6 +52,8 @@ pub struct Floor {
     streams: Slab<TcpStream>,
     memory: Box<[u8]>,
     meta: [RecvMeta; BATCH],
+    /// What is sent back; all else is dropped.
+    echoes: fn(&[u8]) -> bool,
     /// There may be somebody to accept; the poll tells only once.
     accepts: bool,
     /// There may be datagrams.
@@ -54,8 +61,13 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Binds any ports of the loopback address.
+    /// Binds any ports of the loopback address, and sends everything back.
     pub fn bind() -> io::Result<Self> {
+        Self::echoing(|_| true)
+    }
+
+    /// Sends back what is wanted, and drops all else.
+    pub fn echoing(echoes: fn(&[u8]) -> bool) -> io::Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(any)?;
@@ -73,6 +85,7 @@ impl Floor {
             streams: Slab::new(),
             memory: vec![0; BATCH * BUFFER_BYTES].into_boxed_slice(),
             meta: [RecvMeta::default(); BATCH],
+            echoes,
             accepts: false,
             receives: false,
         })
@@ -114,37 +127,19 @@ impl Floor {
         }
     }
 
-    /// Sends a batch back; returns how many datagrams were in it.
-    fn receive(&mut self) -> usize {
-        let mut buffers = self.memory.chunks_exact_mut(BUFFER_BYTES);
-        let mut buffers: [IoSliceMut<'_>; BATCH] =
-            std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
-        let received = self.socket.try_io(|| {
-            let socket = UdpSockRef::from(&self.socket);
-            self.state.recv(socket, &mut buffers, &mut self.meta)
-        });
-        let count = received.unwrap_or(0);
-        for (meta, buffer) in self.meta.iter().zip(&buffers).take(count) {
-            let transmit = Transmit {
-                destination: meta.addr,
-                ecn: None,
-                contents: &buffer[..meta.len],
-                segment_size: None,
-                src_ip: None,
-            };
-            let _ = self.socket.try_io(|| {
-                let socket = UdpSockRef::from(&self.socket);
-                self.state.try_send(socket, &transmit)
-            });
+    /// Turns on its own until it is to end.
+    pub fn run(&mut self, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Acquire) {
+            self.wait_and_turn(LOOK_EVERY);
         }
-        count
     }
-}
 
-impl Loop for Floor {
-    fn turn(&mut self) {
+    /// Waits for something to come, unless something is left over, and takes it.
+    fn wait_and_turn(&mut self, wait: Duration) {
+        let has_more = self.accepts || self.receives;
+        let wait = if has_more { Duration::ZERO } else { wait };
         self.poll
-            .poll(&mut self.events, Some(Duration::ZERO))
+            .poll(&mut self.events, Some(wait))
             .expect("the poll works");
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
@@ -163,6 +158,42 @@ impl Loop for Floor {
                 self.receives = self.receive() == BATCH;
             }
         }
+    }
+
+    /// Sends a batch back; returns how many datagrams were in it.
+    fn receive(&mut self) -> usize {
+        let mut buffers = self.memory.chunks_exact_mut(BUFFER_BYTES);
+        let mut buffers: [IoSliceMut<'_>; BATCH] =
+            std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
+        let received = self.socket.try_io(|| {
+            let socket = UdpSockRef::from(&self.socket);
+            self.state.recv(socket, &mut buffers, &mut self.meta)
+        });
+        let count = received.unwrap_or(0);
+        for (meta, buffer) in self.meta.iter().zip(&buffers).take(count) {
+            let contents = &buffer[..meta.len];
+            if !(self.echoes)(contents) {
+                continue;
+            }
+            let transmit = Transmit {
+                destination: meta.addr,
+                ecn: None,
+                contents,
+                segment_size: None,
+                src_ip: None,
+            };
+            let _ = self.socket.try_io(|| {
+                let socket = UdpSockRef::from(&self.socket);
+                self.state.try_send(socket, &transmit)
+            });
+        }
+        count
+    }
+}
+
+impl Loop for Floor {
+    fn turn(&mut self) {
+        self.wait_and_turn(Duration::ZERO);
     }
 
     fn tcp(&self) -> SocketAddr {

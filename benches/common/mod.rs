@@ -4,8 +4,9 @@
 //! - [`pairs`] how a number is measured: CPU time, floor and subject in turn;
 //! - [`descriptors`] how many sockets there may be;
 //! - [`bytes`] RTYP by hand, [`machine`] a service without sockets and its peers;
-//! - [`floor`] the bare mio loop, [`served`] the server as such a loop, [`players`] those who load
-//!   either through real sockets.
+//! - [`queue`] the cost of receiving, [`floor`] the bare mio loop, [`served`] the server as such a
+//!   loop, [`players`] those who load either through real sockets, in step with it;
+//! - [`talkers`] those who load it from a thread of their own.
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
 pub mod bytes;
@@ -14,5 +15,7 @@ pub mod floor;
 pub mod machine;
 pub mod pairs;
 pub mod players;
+pub mod queue;
 pub mod report;
 pub mod served;
+pub mod talkers;

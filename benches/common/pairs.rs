@@ -80,7 +80,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of an odd number of values.
-    fn of(mut values: Vec<f64>) -> Self {
+    pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self {
             median: values[values.len() / 2],

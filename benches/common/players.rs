@@ -18,9 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One player.
 pub struct Player {
-    tcp: TcpStream,
-    udp: UdpSocket,
-    speaker: Speaker,
+    /// Its session lives as long as this.
+    pub tcp: TcpStream,
+    pub udp: UdpSocket,
+    pub speaker: Speaker,
 }
 
 /// The players of one loop.
@@ -35,6 +36,11 @@ impl Players {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.players.len()
+    }
+
+    /// Each of them.
+    pub fn each(self) -> Vec<Player> {
+        self.players
     }
 
     /// `count` players log in and bind, a window at a time.

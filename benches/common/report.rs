@@ -36,6 +36,11 @@ impl Report {
         if self.quick { (full / 10).max(1) } else { full }
     }
 
+    /// Whether the run is short.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     /// Prints what was measured with its floor; `limit` is what their ratio may be.
     pub fn pairs(&mut self, what: &str, pairs: &Pairs, limit: Option<f64>) {
         let (floor, subject, ratio) = (pairs.floor(), pairs.subject(), pairs.ratio());
@@ -52,14 +57,26 @@ impl Report {
         println!("{what:<44} {value:>8.3} {unit}{verdict}");
     }
 
+    /// Prints a number with what it is to be at least.
+    pub fn at_least(&mut self, what: &str, value: f64, least: Option<f64>) {
+        let verdict = least.map_or(String::new(), |least| {
+            self.judge_as(least / value, 1.0, &format!("at least {least}"))
+        });
+        println!("{what:<44} {value:>8.3}{verdict}");
+    }
+
     /// Prints something that is to be known and has no limit.
     pub fn note(&self, text: &str) {
         println!("{text}");
     }
 
     fn judge(&mut self, value: f64, limit: f64) -> String {
+        self.judge_as(value, limit, &format!("limit {limit}"))
+    }
+
+    fn judge_as(&mut self, value: f64, limit: f64, wanted: &str) -> String {
         if !self.judged {
-            return format!("   limit {limit}: not judged");
+            return format!("   {wanted}: not judged");
         }
         let verdict = match value / limit {
             ..=1.0 => "ok",
@@ -69,7 +86,7 @@ impl Report {
                 "FAIL"
             }
         };
-        format!("   limit {limit}: {verdict}")
+        format!("   {wanted}: {verdict}")
     }
 
     /// Fails if a limit was missed.

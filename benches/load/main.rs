@@ -1,8 +1,16 @@
 //! The server through real sockets, next to a bare mio loop that makes the same calls: what a
-//! datagram costs, and what a login costs.
+//! datagram costs, what a login costs, and what a flood costs those who play meanwhile.
 #![forbid(unsafe_code)]
 
+#[path = "../common/mod.rs"]
 mod common;
+#[path = "../../tests/faults/flood/mod.rs"]
+#[allow(dead_code, reason = "the tests use the rest of it")]
+mod flood;
+mod flooded;
+#[path = "../../tests/faults/program.rs"]
+#[allow(dead_code, reason = "the tests use the rest of it")]
+mod program;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +21,7 @@ use common::pairs::{Pairs, ns};
 use common::players::{Players, WINDOW};
 use common::report::Report;
 use common::served::Served;
+use flood::siege::Siege;
 
 /// Server CPU per datagram, as a multiple of the floor's.
 const DATAGRAM: f64 = 1.25;
@@ -22,6 +31,8 @@ const GROWTH: f64 = 1.2;
 const LOGIN: f64 = 1.3;
 
 const SESSIONS: [usize; 4] = [1, 10, 100, 1_000];
+/// Longer than anything here takes; whoever waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// A datagram socket and both ends of a connection for each player of either loop.
 const DESCRIPTORS_EACH: usize = 6;
 
@@ -30,6 +41,8 @@ fn main() -> ExitCode {
     let descriptors = descriptors::raise();
     datagrams(&mut report, descriptors);
     logins(&mut report);
+    flooded::shares(&mut report);
+    sieges(&report);
     report.exit()
 }
 
@@ -110,4 +123,25 @@ fn login(subject: &mut dyn Loop, window: usize, rounds: usize) -> f64 {
         players.leave(subject);
     }
     ns(spent, rounds * window)
+}
+
+/// Floods of first hellos at the program itself: nothing is kept for them, and whoever is honest
+/// gets in. That is no matter of speed, so it holds for quick runs, too.
+fn sieges(report: &Report) {
+    let hellos = report.repeat(200_000) as u64;
+    for (what, rate, within) in [
+        ("20000 hellos a second", Some(20_000), 1),
+        ("hellos at full rate", None, 30),
+    ] {
+        let outcome = Siege {
+            rate,
+            hellos,
+            honest: if rate.is_some() { 1 } else { 4 },
+            head_start: Duration::from_secs(1),
+            within: Duration::from_secs(within),
+        }
+        .lay();
+        report.note(&format!("{what}: {outcome}"));
+        outcome.assert_harmless();
+    }
 }
