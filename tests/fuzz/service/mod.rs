@@ -47,7 +47,7 @@ fn step(town: &mut Town, which: u8, script: &mut Script<'_>) {
         3 => town.pass(TIMES_MS[script.index() % TIMES_MS.len()]),
         4 => town.skip(TIMES_MS[script.index() % TIMES_MS.len()]),
         5 => town.mood.change(script.u8()),
-        6 => town.answer(script.u8() % 2 == 0),
+        6 => town.answer(script.u8().is_multiple_of(2)),
         7 => town.kick(script.index()),
         // Once in a while: afterwards not much can happen.
         8 if script.u8() == 0 => town.stop(),
@@ -73,7 +73,7 @@ fn say(town: &mut Town, which: u8, script: &mut Script<'_>) {
         3 => {
             let name = NAMES[script.index() % NAMES.len()];
             let room = ROOMS[script.index() % ROOMS.len()];
-            town.hello(script.index(), script.u8() % 4 == 0, room, name);
+            town.hello(script.index(), script.u8().is_multiple_of(4), room, name);
         }
         4 => town.pong(script.index(), script.index()),
         5 => {

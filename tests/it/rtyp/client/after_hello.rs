@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anteroom::protocol::rtyp::wire::Reason;
 use anteroom::protocol::rtyp::{End, SendError, State};
 
-use super::super::bytes::{Datagram, Event};
+use super::super::bytes::{Datagram, Event, Token};
 use super::super::peer::SERVER;
 use super::greeted::{Greeted, PUBLIC, SECRET};
 use super::greeter::{Greeter, Greeting, Said, kind, outside};
@@ -74,7 +74,7 @@ fn after_it_every_other_player_token_is_dropped() {
                 (kind::SERVER_BYE, &[4]),
             ] {
                 let mut datagram = outside(kind, payload).sequence(900);
-                datagram.session = token;
+                datagram.session = Token::Public(token);
                 forged.push(datagram);
             }
         }
@@ -168,7 +168,7 @@ fn a_session_that_the_server_has_forgotten_gives_way_to_another() {
     assert_eq!(table.newest().token, SECRET + 1);
     // What still comes of the old one is nobody's.
     let mut old = outside(kind::DATA, b"old").sequence(9);
-    old.session = PUBLIC;
+    old.session = Token::Public(PUBLIC);
     table.host().raw(&old.bytes());
     table.world.for_ms(10);
     assert_eq!(table.player.get().count("Data"), 0);
@@ -378,7 +378,7 @@ fn the_secret_goes_to_the_server_alone_and_is_never_printed() {
     table.until(100, |player| player.count("Joined") == 1);
     for (sequence, stranger) in (50..).zip(strangers) {
         let mut ping = outside(kind::PING, &[1; 4]).sequence(sequence);
-        ping.session = PUBLIC;
+        ping.session = Token::Public(PUBLIC);
         table.host().raw_from(stranger, &ping.bytes());
     }
     table.world.for_ms(100);

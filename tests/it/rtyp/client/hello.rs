@@ -2,7 +2,7 @@
 
 use anteroom::protocol::rtyp::{BadHello, Client, End, State};
 
-use super::super::bytes::{Datagram, Event};
+use super::super::bytes::{Datagram, Event, Token};
 use super::super::peer::SERVER;
 use super::greeted::{Greeted, PUBLIC, SECRET};
 use super::greeter::{Greeter, client_hello, kind, outside};
@@ -12,7 +12,7 @@ use super::{CLIENT, OWN, address};
 fn server_hello(token: u64, player_token: u32, player: u8) -> Datagram {
     let payload = [&token.to_le_bytes()[..], &[player]].concat();
     let mut hello = outside(kind::SERVER_HELLO, &payload);
-    hello.session = player_token;
+    hello.session = Token::Public(player_token);
     hello
 }
 
@@ -196,7 +196,7 @@ fn what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
     // What stands outside of sessions names none.
     for kind in [kind::CONNECT_CHALLENGE, kind::HELLO_REJECTED] {
         let mut named = outside(kind, &[7; 8]);
-        named.session = PUBLIC;
+        named.session = Token::Public(PUBLIC);
         table.host().raw(&named.bytes());
     }
     table.world.for_ms(285);
