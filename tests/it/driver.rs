@@ -5,11 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anteroom::driver::{Driver, End, Reject, SendError, State};
+use anteroom::driver::{Door, Driver, End, Reject, SendError, State};
 use anteroom::{Config, Error, Remote, Rtyp, Server};
 use mio::{Events, Poll, Token};
 
 use super::rtyp::bytes::{Datagram, Event, kind, login_accepted, login_rejected, logout};
+use super::rtyp::client::greeter::{self, Said, outside};
 
 const TOKEN: u32 = 0xDEAD_BEEF;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,7 +24,15 @@ struct Player {
 
 impl Player {
     fn connect(server: SocketAddr, name: &str) -> Self {
-        let mut driver = Driver::connect(server, name).expect("sockets");
+        Self::enter(server, name, Door::Login { rejoins: false })
+    }
+
+    fn hello(server: SocketAddr, name: &str) -> Self {
+        Self::enter(server, name, Door::Hello { room: "" })
+    }
+
+    fn enter(server: SocketAddr, name: &str, door: Door<'_>) -> Self {
+        let mut driver = Driver::enter(server, name, door).expect("sockets");
         let poll = Poll::new().expect("a poll");
         driver
             .register(poll.registry(), Token(0), Token(1))
@@ -93,6 +102,11 @@ impl Serving {
 
     fn address(&self) -> SocketAddr {
         self.remote.addresses()[0].tcp[0]
+    }
+
+    /// Version 2 needs this one alone.
+    fn udp(&self) -> SocketAddr {
+        self.remote.addresses()[0].udp[0]
     }
 
     fn player(&self, name: &str) -> Player {
@@ -189,6 +203,9 @@ fn a_bad_name_is_refused_at_once() {
     let server = "127.0.0.1:9".parse().expect("an address");
     let refused = Driver::connect(server, "").expect_err("a bad name");
     assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    let room = "seventeen bytes..";
+    let refused = Driver::enter(server, "R9", Door::Hello { room }).expect_err("a bad room");
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
 }
 
 #[test]
@@ -221,27 +238,55 @@ impl Host {
     fn login(&self) -> (Player, TcpStream) {
         let address = self.listener.local_addr().expect("its address");
         let mut player = Player::connect(address, "R9");
-        let (mut stream, _) = self.listener.accept().expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        player.until_state(State::LoggingIn);
-        let mut login = [0; 8];
-        stream.read_exact(&mut login).expect("a login");
-        assert_eq!(login, *b"\x06\0\x01\x01\x02\0R9");
+        let stream = self.asked(&mut player);
         (player, stream)
     }
 
     /// It is accepted, and plays.
     fn play(&self) -> (Player, TcpStream, SocketAddr) {
         let (mut player, mut stream) = self.login();
+        let client = self.grant(&mut player, &mut stream, TOKEN);
+        (player, stream, client)
+    }
+
+    /// A player that has begun to connect plays.
+    fn accept(&self, player: &mut Player, token: u32) -> (TcpStream, SocketAddr) {
+        let mut stream = self.asked(player);
+        let client = self.grant(player, &mut stream, token);
+        (stream, client)
+    }
+
+    /// The login of a player that has begun to connect comes.
+    fn asked(&self, player: &mut Player) -> TcpStream {
+        let (mut stream, _) = self.listener.accept().expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        player.until_state(State::LoggingIn);
+        read_login(&mut stream);
+        stream
+    }
+
+    /// A login on a second connection comes, and is accepted.
+    fn admit(&self, player: &mut Player, stream: &mut TcpStream, token: u32) -> SocketAddr {
+        player.until(|_| stream.peek(&mut [0; 8]).is_ok_and(|len| len == 8));
+        read_login(stream);
+        // What was said in the first session.
+        self.udp.set_nonblocking(true).expect("set");
+        while self.udp.recv_from(&mut [0; 2048]).is_ok() {}
+        self.udp.set_nonblocking(false).expect("set");
+        self.grant(player, stream, token)
+    }
+
+    /// The login is accepted, and the endpoint that comes.
+    fn grant(&self, player: &mut Player, stream: &mut TcpStream, token: u32) -> SocketAddr {
         let port = self.udp.local_addr().expect("its address").port();
-        let accepted = login_accepted(TOKEN, 0, port);
+        let accepted = login_accepted(token, 0, port);
         stream.write_all(&accepted).expect("written");
         player.until_state(State::Binding);
         let (connect, client) = self.receive();
-        assert_eq!(connect.kind, kind::CONNECT);
-        self.send(client, Datagram::new(kind::ACCEPT, TOKEN, &[]));
+        assert_eq!((connect.kind, connect.session), (kind::CONNECT, token));
+        self.send(client, Datagram::new(kind::ACCEPT, token, &[]));
         player.until_state(State::Playing);
-        (player, stream, client)
+        client
     }
 
     fn receive(&self) -> (Datagram, SocketAddr) {
@@ -253,6 +298,12 @@ impl Host {
     fn send(&self, to: SocketAddr, datagram: Datagram) {
         self.udp.send_to(&datagram.bytes(), to).expect("sent");
     }
+}
+
+fn read_login(stream: &mut TcpStream) {
+    let mut login = [0; 8];
+    stream.read_exact(&mut login).expect("a login");
+    assert_eq!(login, *b"\x06\0\x01\x01\x02\0R9");
 }
 
 /// Closes with a reset.
@@ -405,4 +456,189 @@ fn a_server_without_udp_is_unreachable_whatever_the_system_says() {
     let mut rest = [0; 4];
     stream.read_exact(&mut rest).expect("a Logout");
     assert_eq!(rest[..], logout(0));
+}
+
+#[test]
+fn players_of_both_versions_meet_at_a_server() {
+    let serving = Serving::new();
+    let mut leia = serving.player("Leia");
+    let mut luke = Player::hello(serving.udp(), "Luke");
+    assert_eq!(luke.driver.state(), State::LoggingIn);
+    luke.until_state(State::Playing);
+    luke.until(|it| it.heard("PlayerJoined { player: 0, name: \"Leia\" }"));
+    luke.driver.send(b"xy").expect("it plays");
+    leia.until(|it| it.heard("Data { bytes: [1, 120, 121] }"));
+    leia.driver.chat("hi").expect("it plays");
+    leia.poll();
+    luke.until(|it| it.heard("Chat { player: 0, text: \"hi\" }"));
+    luke.until(|it| it.driver.rtt_ms().is_some());
+    let mut second = Player::hello(serving.udp(), "Luke");
+    let taken = End::Rejected(Reject::NameTaken.code());
+    second.until_state(State::Ended(taken));
+    assert!(second.driver.is_closed());
+    luke.driver.logout();
+    leia.until(|it| it.heard("PlayerLeft { player: 1, reason: Left }"));
+    let han = Player::hello(serving.udp(), "Han");
+    let mut han = han;
+    han.until_state(State::Playing);
+    leia.until(|it| it.heard("PlayerJoined { player: 1, name: \"Han\" }"));
+    // Dropping it is leaving too.
+    drop(han);
+    leia.until(|it| {
+        it.told
+            .iter()
+            .filter(|told| told.starts_with("PlayerLeft"))
+            .count()
+            == 2
+    });
+    let mut last = Player::hello(serving.udp(), "R9");
+    last.until_state(State::Playing);
+    drop(serving);
+    last.until(|it| it.heard("Ended(Logout(Shutdown))"));
+    last.until(|it| it.driver.is_closed());
+}
+
+/// A server of version 2 whose only socket the test holds.
+struct Greeting {
+    udp: UdpSocket,
+}
+
+impl Greeting {
+    const COOKIE: u64 = 0x0102_0304;
+    const SECRET: u64 = 0xFEED_FACE;
+
+    fn new() -> Self {
+        let udp = UdpSocket::bind("127.0.0.1:0").expect("bound");
+        udp.set_read_timeout(Some(PATIENCE)).expect("set");
+        Self { udp }
+    }
+
+    fn receive(&self) -> (Said, SocketAddr) {
+        let mut buffer = [0; 2048];
+        let (len, from) = self.udp.recv_from(&mut buffer).expect("a datagram");
+        (Said::parse(&buffer[..len]), from)
+    }
+
+    /// The next of this type, whatever comes before it.
+    fn next(&self, kind: u8) -> (Said, SocketAddr) {
+        loop {
+            let (said, from) = self.receive();
+            if said.kind == kind {
+                return (said, from);
+            }
+        }
+    }
+
+    fn send(&self, to: SocketAddr, datagram: &Datagram) {
+        self.udp.send_to(&datagram.bytes(), to).expect("sent");
+    }
+
+    /// A player says hello, is challenged and let in.
+    fn play(&self) -> (Player, SocketAddr) {
+        let address = self.udp.local_addr().expect("its address");
+        let mut player = Player::hello(address, "R9");
+        player.poll();
+        let (hello, from) = self.next(greeter::kind::CLIENT_HELLO);
+        assert_eq!(hello.cookie(), 0);
+        let cookie = Self::COOKIE.to_le_bytes();
+        self.send(from, &outside(greeter::kind::CONNECT_CHALLENGE, &cookie));
+        player.until(|it| it.driver.stats().contains(&("received", 1)));
+        let (hello, _) = self.next(greeter::kind::CLIENT_HELLO);
+        assert_eq!(hello.cookie(), Self::COOKIE);
+        let session = [&Self::SECRET.to_le_bytes()[..], &[3]].concat();
+        let mut hello = outside(greeter::kind::SERVER_HELLO, &session);
+        hello.session = TOKEN;
+        self.send(from, &hello);
+        player.until_state(State::Playing);
+        (player, from)
+    }
+}
+
+#[test]
+fn version_2_needs_no_connection_and_says_farewell_three_times() {
+    let host = Greeting::new();
+    let (mut player, from) = host.play();
+    assert_eq!(player.driver.player(), Some(3));
+    player.driver.logout();
+    assert_eq!(player.driver.state(), State::Ended(End::Left));
+    assert!(!player.driver.is_closed());
+    let start = Instant::now();
+    player.until(|it| it.driver.is_closed());
+    assert!(start.elapsed() >= Duration::from_millis(190));
+    assert!(player.heard("Ended(Left)"));
+    let byes: Vec<u16> = (0..3)
+        .map(|_| {
+            let (bye, source) = host.next(greeter::kind::CLIENT_BYE);
+            assert_eq!((bye.token, source), (Greeting::SECRET, from));
+            bye.sequence
+        })
+        .collect();
+    assert!(byes.windows(2).all(|two| two[1] == two[0] + 1), "{byes:?}");
+    assert_eq!(player.driver.deadline(), None);
+}
+
+#[test]
+fn a_player_of_version_2_that_is_dropped_says_farewell_once() {
+    let host = Greeting::new();
+    let (player, _) = host.play();
+    drop(player);
+    let (bye, _) = host.next(greeter::kind::CLIENT_BYE);
+    assert_eq!(bye.token, Greeting::SECRET);
+    let soon = Some(Duration::from_millis(300));
+    host.udp.set_read_timeout(soon).expect("set");
+    assert!(host.udp.recv_from(&mut [0; 2048]).is_err());
+}
+
+/// The system refuses what is sent meanwhile, and says so.
+#[test]
+fn a_server_that_is_not_there_yet_is_greeted_as_soon_as_it_is() {
+    let nobody = UdpSocket::bind("127.0.0.1:0").expect("bound");
+    let address = nobody.local_addr().expect("its address");
+    drop(nobody);
+    let mut player = Player::hello(address, "R9");
+    let start = Instant::now();
+    player.until(|_| start.elapsed() > Duration::from_millis(600));
+    assert_eq!(player.driver.state(), State::LoggingIn);
+    let host = UdpSocket::bind(address).expect("still free");
+    host.set_nonblocking(true).expect("set");
+    player.until(|_| host.recv_from(&mut [0; 2048]).is_ok());
+}
+
+/// It takes its 6 s: so long nothing is heard.
+#[test]
+fn who_hears_nothing_logs_in_again_from_another_port() {
+    let host = Host::new();
+    let address = host.listener.local_addr().expect("its address");
+    let mut player = Player::enter(address, "R9", Door::Login { rejoins: true });
+    let (mut first, client) = host.accept(&mut player, TOKEN);
+    host.listener.set_nonblocking(true).expect("set");
+    let mut second = None;
+    let start = Instant::now();
+    player.until(|_| {
+        second = host.listener.accept().ok().map(|(stream, _)| stream);
+        second.is_some()
+    });
+    assert!(start.elapsed() > Duration::from_millis(5_900));
+    let mut second = second.expect("a connection");
+    second.set_nonblocking(false).expect("set");
+    second.set_read_timeout(Some(PATIENCE)).expect("set");
+    let again = host.admit(&mut player, &mut second, TOKEN + 1);
+    assert_ne!(again, client);
+    assert_eq!(
+        player.told.iter().filter(|told| *told == "Joined").count(),
+        2
+    );
+    let mut rest = Vec::new();
+    // It may have been reset.
+    let _ = first.read_to_end(&mut rest);
+    assert_eq!(rest, b"", "no Logout");
+    // What comes by the new sockets is waited for.
+    let data = Datagram::new(kind::DATA, TOKEN + 1, b"x").sequence(1);
+    host.send(again, data);
+    player.until(|it| it.heard("Data { bytes: [120] }"));
+    let stats = player.driver.stats();
+    let count = |name: &str| stats.iter().find(|it| it.0 == name).map(|it| it.1);
+    assert!(count("datagrams-out") > Some(7), "{stats:?}");
+    second.write_all(&logout(1)).expect("written");
+    player.until(|it| it.driver.is_closed());
 }

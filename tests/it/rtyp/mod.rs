@@ -3,7 +3,7 @@
 pub mod bare;
 pub mod books;
 pub mod bytes;
-mod client;
+pub mod client;
 mod conversation;
 pub mod dice;
 pub mod hall;

@@ -17,7 +17,7 @@ mod binding;
 mod datagrams;
 mod events;
 mod greeted;
-mod greeter;
+pub mod greeter;
 mod hello;
 mod liveness;
 mod login;
