@@ -233,6 +233,15 @@ impl<P: Actor> World<P> {
         end
     }
 
+    /// From now on a machine's socket is seen at another address, as if its router had moved it:
+    /// what goes to the old one is lost.
+    pub fn readdress(&mut self, machine: usize, socket: u8, address: SocketAddr) {
+        let own = &mut self.nodes[machine].sockets[usize::from(socket)];
+        let old = std::mem::replace(own, address);
+        self.net.disown(old);
+        self.net.own(address, Owner::Machine(machine, socket));
+    }
+
     /// What went between a machine and an endpoint.
     pub fn tally(&self, machine: usize, endpoint: SocketAddr) -> Tally {
         let tallies = &self.nodes[machine].tallies;

@@ -149,19 +149,20 @@ impl Hello {
     }
 
     /// The server has the session of somebody before us at this endpoint: it is ended, and hello
-    /// said again; at once the first time, for the reason above.
+    /// said anew; but that only once, for the reason above.
     fn end_foreign(&mut self, env: &mut Env<'_>, name: &str, header: &Header, token: SessionToken) {
         let bye = Payload::ClientBye(Reason::Left.code());
         let sequence = header.ack.wrapping_add(1);
         self.say(env, token, sequence, header.sequence, &bye);
         if let Phase::Saying {
             next_at,
+            give_up_at,
             has_ended_foreign,
             ..
         } = &mut self.phase
             && !std::mem::replace(has_ended_foreign, true)
         {
-            *next_at = env.now;
+            (*next_at, *give_up_at) = (env.now, env.now + HELLO_MS);
             self.say_if_due(env, name);
         }
     }
@@ -276,6 +277,21 @@ impl Client {
         let heard = session.heard(env, header, payload, &mut self.report)?;
         hello.wait_for_answer(env.now);
         Ok(heard)
+    }
+}
+
+/// What ends a session while hello is said again.
+impl Client {
+    /// The server's ServerBye.
+    pub(super) fn dismissed_by_bye(&mut self, env: &mut Env<'_>, reason: Reason) {
+        let is_saying =
+            matches!(&self.door, Door::Hello(hello) if matches!(hello.phase, Phase::Saying { .. }));
+        if is_saying && reason == Reason::TimedOut {
+            // It heard nothing of us, and ends a ghost in favour of the hello that is on its way.
+            self.stage = Stage::Entering;
+        } else {
+            self.end(env, End::Logout(reason));
+        }
     }
 }
 

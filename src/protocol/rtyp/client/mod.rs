@@ -469,7 +469,7 @@ impl Client {
             return;
         };
         if let Some(reason) = session.dismissed() {
-            return self.end(env, End::Logout(reason));
+            return self.dismissed_by_bye(env, reason);
         }
         session.settle(env);
         match &mut self.door {

@@ -195,6 +195,29 @@ fn a_rejection_of_the_second_hello_ends_it() {
     table.assert_ended(End::Rejected(5), 0);
 }
 
+/// The server heard no Ping, takes the session for a ghost's and ends it in favour of the hello.
+#[test]
+fn a_session_that_times_out_while_hello_is_said_again_gives_way_to_another() {
+    let mut table = Greeted::unheard();
+    table.host().greeting = Greeting::SILENT;
+    table.world.for_ms(3_100);
+    table.host().send(kind::SERVER_BYE, &[2]);
+    table.world.for_ms(5);
+    assert_eq!(table.state(), State::LoggingIn);
+    assert_eq!(table.player.get().client.player(), None);
+    table.host().restart(SECRET + 1, PUBLIC + 1);
+    table.host().greeting = Greeting::HONEST;
+    table.until(600, |player| player.count("Joined") == 2);
+    assert_eq!(table.player.get().count("Ended"), 0);
+    // Any other reason is final.
+    let mut table = Greeted::unheard();
+    table.host().greeting = Greeting::SILENT;
+    table.world.for_ms(3_100);
+    table.host().send(kind::SERVER_BYE, &[4]);
+    table.world.for_ms(5);
+    table.assert_ended(End::Logout(Reason::Kicked), 0);
+}
+
 #[test]
 fn leaving_is_said_three_times_100_ms_apart() {
     for mut table in [Greeted::playing(), Greeted::unheard()] {

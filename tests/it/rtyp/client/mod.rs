@@ -19,8 +19,10 @@ mod events;
 mod greeted;
 pub mod greeter;
 mod hello;
+mod hello_service;
 mod liveness;
 mod login;
+mod party;
 mod polled;
 mod service;
 

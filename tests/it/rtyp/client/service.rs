@@ -1,95 +1,15 @@
 //! Clients and the service: both ends are ours.
 
 use anteroom::engine::Machine;
-use anteroom::game::Relay;
 use anteroom::protocol::rtyp::wire::{Reason, Reject};
-use anteroom::protocol::rtyp::{Client, End, Service, State};
+use anteroom::protocol::rtyp::{End, State};
 
-use super::super::hall::{server, settings};
-use super::super::host::Host;
+use super::super::hall::server;
+use super::party::{Party, SERVICE, drizzle};
 use super::{Player, address};
-use crate::world::World;
 use crate::world::link::Weather;
 use crate::world::machine::Shared;
 use crate::world::seeds::{seed, seeds};
-
-const SERVICE: usize = 0;
-
-/// A service with the relay, and clients.
-struct Party {
-    world: World<Host>,
-    players: Vec<Shared<Player>>,
-}
-
-impl Party {
-    fn new(seed: u64, weather: Weather) -> Self {
-        let mut world = World::new(seed);
-        world.net.weather = weather;
-        let service = Service::new(Box::new(Relay::new()), &settings());
-        world.machine(Box::new(service), &[server()]);
-        Self {
-            world,
-            players: Vec::new(),
-        }
-    }
-
-    /// Another client connects; returns its place.
-    fn dial(&mut self, name: &str) -> usize {
-        let own = address(&format!("10.0.0.{}:5000", self.players.len() + 1));
-        let player = Shared::new(Player::new(name));
-        let machine = self.world.machine(Box::new(player.clone()), &[own]);
-        self.players.push(player);
-        self.world.dial(machine, own, server());
-        machine - 1
-    }
-
-    #[track_caller]
-    fn enter(&mut self, name: &str) -> usize {
-        let place = self.dial(name);
-        self.until(5_000, |all| {
-            all[place].get().client.state() == State::Playing
-        });
-        place
-    }
-
-    #[track_caller]
-    fn until(&mut self, ms: u64, condition: impl Fn(&[Shared<Player>]) -> bool) {
-        let players = self.players.clone();
-        self.world.until(ms, |_| condition(&players));
-    }
-
-    fn state(&self, place: usize) -> State {
-        self.players[place].get().client.state()
-    }
-
-    fn act(&mut self, place: usize, act: impl FnOnce(&mut Client)) {
-        act(&mut self.players[place].get().client);
-    }
-
-    fn send(&mut self, place: usize, bytes: &[u8]) {
-        let player = self.players[place].clone();
-        let sent = self
-            .world
-            .call(place + 1, |env| player.get().client.send(env, bytes));
-        sent.expect("it plays");
-    }
-
-    fn leave(&mut self, place: usize) {
-        self.world.stop(place + 1);
-    }
-}
-
-/// Loss enough to need every repetition, and not so much that a binding or a session fails by it.
-fn drizzle() -> Weather {
-    Weather {
-        loss: 200,
-        double: 200,
-        reorder: 300,
-        reorder_span: 8,
-        delay_ms: 40,
-        jitter_ms: 20,
-    }
-}
 
 #[test]
 fn four_players_hear_of_each_other_in_one_order_through_bad_weather() {
