@@ -1,5 +1,6 @@
 //! A server of RTYP version 1, played by hand for one client at a time.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::bytes::{Datagram, Event, Frames, kind, login_accepted};
@@ -62,6 +63,8 @@ pub struct Host {
     pub end: Option<(u64, Ending)>,
     /// When the client's connection stood.
     pub opened_at: Option<u64>,
+    /// All connections, the newest last, and how those ended that the client has ended.
+    pub streams: Vec<(u32, Option<Ending>)>,
     /// Every datagram that came, and when.
     pub datagrams: Vec<(u64, Datagram)>,
     /// Where the client plays from, since its first Connect.
@@ -70,7 +73,7 @@ pub struct Host {
     pub talk: Talk,
     now: u64,
     stream: Option<u32>,
-    frames: Frames,
+    frames: HashMap<u32, Frames>,
     actions: Vec<Action>,
 }
 
@@ -86,12 +89,13 @@ impl Host {
             messages: Vec::new(),
             end: None,
             opened_at: None,
+            streams: Vec::new(),
             datagrams: Vec::new(),
             client: None,
             talk: Talk::new(session, 0, 0),
             now: 0,
             stream: None,
-            frames: Frames::default(),
+            frames: HashMap::new(),
             actions: Vec::new(),
         }
     }
@@ -115,6 +119,18 @@ impl Host {
     pub fn write(&mut self, bytes: &[u8]) {
         let stream = self.stream.expect("nobody has connected");
         self.actions.push(Action::Write(stream, bytes.to_vec()));
+    }
+
+    /// Writes to the connection of this index, counted from 0.
+    pub fn write_to(&mut self, index: usize, bytes: &[u8]) {
+        let (stream, _) = self.streams[index];
+        self.actions.push(Action::Write(stream, bytes.to_vec()));
+    }
+
+    /// Closes its side of the connection of this index.
+    pub fn fin_of(&mut self, index: usize) {
+        let (stream, _) = self.streams[index];
+        self.actions.push(Action::Fin(stream));
     }
 
     /// Closes its side of the newest connection.
@@ -224,11 +240,12 @@ impl Actor for Host {
         match arrival {
             Arrival::Opened(stream) => {
                 self.stream = Some(stream);
+                self.streams.push((stream, None));
                 self.opened_at = Some(self.now);
             }
             Arrival::Stream(stream, bytes) => {
-                assert_eq!(Some(stream), self.stream, "one client at a time");
-                for message in self.frames.take(bytes) {
+                let frames = self.frames.entry(stream).or_default();
+                for message in frames.take(bytes) {
                     let login = message[0] == 1;
                     self.messages.push((self.now, message));
                     if login && self.hosting.log_in {
@@ -236,11 +253,13 @@ impl Actor for Host {
                     }
                 }
             }
-            Arrival::Ended(stream, how) if Some(stream) == self.stream => {
-                self.end = Some((self.now, how));
+            Arrival::Ended(stream, how) => {
+                let ended = self.streams.iter_mut().find(|(it, _)| *it == stream);
+                ended.expect("it was opened").1 = Some(how);
+                if Some(stream) == self.stream {
+                    self.end = Some((self.now, how));
+                }
             }
-            // An older client's.
-            Arrival::Ended(..) => {}
             Arrival::Datagram { from, to, bytes } => {
                 assert_eq!(to, self.address);
                 self.datagram(from, bytes);

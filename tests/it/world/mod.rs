@@ -233,6 +233,14 @@ impl<P: Actor> World<P> {
         end
     }
 
+    /// A machine has another socket.
+    pub fn machine_has(&mut self, machine: usize, address: SocketAddr) {
+        let sockets = &mut self.nodes[machine].sockets;
+        self.net
+            .own(address, Owner::Machine(machine, sockets.len() as u8));
+        sockets.push(address);
+    }
+
     /// From now on a machine's socket is seen at another address, as if its router had moved it:
     /// what goes to the old one is lost.
     pub fn readdress(&mut self, machine: usize, socket: u8, address: SocketAddr) {

@@ -24,6 +24,7 @@ mod liveness;
 mod login;
 mod party;
 mod polled;
+mod rejoin;
 mod service;
 
 /// The token that the host gives.
