@@ -9,7 +9,7 @@ use anteroom::driver::{Door, Driver, End, Reject, SendError, State};
 use anteroom::{Config, Error, Remote, Rtyp, Server};
 use mio::{Events, Poll, Token};
 
-use super::rtyp::bytes::{Datagram, Event, kind, login_accepted, login_rejected, logout};
+use super::rtyp::bytes::{self, Datagram, Event, kind, login_accepted, login_rejected, logout};
 use super::rtyp::client::greeter::{self, Said, outside};
 
 const TOKEN: u32 = 0xDEAD_BEEF;
@@ -283,7 +283,10 @@ impl Host {
         stream.write_all(&accepted).expect("written");
         player.until_state(State::Binding);
         let (connect, client) = self.receive();
-        assert_eq!((connect.kind, connect.session), (kind::CONNECT, token));
+        assert_eq!(
+            (connect.kind, connect.session),
+            (kind::CONNECT, bytes::Token::Shared(token))
+        );
         self.send(client, Datagram::new(kind::ACCEPT, token, &[]));
         player.until_state(State::Playing);
         client
@@ -547,7 +550,7 @@ impl Greeting {
         assert_eq!(hello.cookie(), Self::COOKIE);
         let session = [&Self::SECRET.to_le_bytes()[..], &[3]].concat();
         let mut hello = outside(greeter::kind::SERVER_HELLO, &session);
-        hello.session = TOKEN;
+        hello.session = bytes::Token::Public(TOKEN);
         self.send(from, &hello);
         player.until_state(State::Playing);
         (player, from)

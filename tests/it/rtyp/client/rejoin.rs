@@ -5,7 +5,7 @@ use std::io;
 use anteroom::protocol::rtyp::wire::Reason;
 use anteroom::protocol::rtyp::{Client, End, State};
 
-use super::super::bytes::{Event, kind, login_rejected, logout};
+use super::super::bytes::{Event, Token, kind, login_rejected, logout};
 use super::super::hall::server;
 use super::super::host::{Host, Hosting};
 use super::super::peer::SERVER;
@@ -138,7 +138,10 @@ fn the_first_is_closed_when_the_second_is_accepted_which_plays_from_a_new_port()
     }
     assert_eq!(table.host().client, Some(address(OWN_2)));
     let (_, connect) = &table.host().datagrams[said];
-    assert_eq!((connect.kind, connect.session), (kind::CONNECT, TOKEN_2));
+    assert_eq!(
+        (connect.kind, connect.session),
+        (kind::CONNECT, Token::Shared(TOKEN_2))
+    );
     assert_eq!((connect.sequence, connect.ack), (0, 0xFFFF));
     // And so again.
     table.host().hosting = Hosting::SILENT;
@@ -185,9 +188,9 @@ fn anything_valid_on_the_first_gives_the_second_up() {
 fn what_is_not_valid_does_not() {
     let mut table = Table::asking();
     let mut stale = table.host().talk.datagram(kind::ACK, &[]);
-    stale.session = TOKEN + 1;
+    stale.session = Token::Shared(TOKEN + 1);
     table.host().raw(&stale.bytes());
-    stale.session = TOKEN;
+    stale.session = Token::Shared(TOKEN);
     stale.sequence = 0;
     table.host().raw(&stale.bytes());
     table.world.for_ms(10);
