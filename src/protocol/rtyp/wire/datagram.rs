@@ -78,15 +78,20 @@ impl fmt::Display for HeaderError {
 
 impl std::error::Error for HeaderError {}
 
+/// Who sent a datagram.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Client,
+    Server,
+}
+
 impl Header {
     /// Splits a datagram of a client into header and payload.
     ///
     /// # Errors
     /// The first that applies, in the order of [`HeaderError`].
     pub fn from_client(datagram: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
-        Self::read(datagram, |r| {
-            Ok(Session::Secret(SessionToken(r.u64_le("session")?)))
-        })
+        Self::read(datagram, Side::Client)
     }
 
     /// Splits a datagram of the server into header and payload.
@@ -94,15 +99,10 @@ impl Header {
     /// # Errors
     /// The first that applies, in the order of [`HeaderError`].
     pub fn from_server(datagram: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
-        Self::read(datagram, |r| {
-            Ok(Session::Public(PlayerToken(r.u32_le("session")?)))
-        })
+        Self::read(datagram, Side::Server)
     }
 
-    fn read(
-        datagram: &[u8],
-        session_2: fn(&mut Reader<'_>) -> Result<Session, WireError>,
-    ) -> Result<(Self, &[u8]), HeaderError> {
+    fn read(datagram: &[u8], side: Side) -> Result<(Self, &[u8]), HeaderError> {
         if datagram.len() > DATAGRAM_MAX {
             return Err(HeaderError::Long);
         }
@@ -113,27 +113,25 @@ impl Header {
         if reader.bytes(MAGIC.len(), "magic") != Ok(&MAGIC) {
             return Err(HeaderError::Magic);
         }
-        let session = match reader.u8("version") {
-            Ok(VERSION) => {
-                |r: &mut Reader<'_>| Ok(Session::Shared(SharedToken(r.u32_le("session")?)))
-            }
-            Ok(VERSION_2) => session_2,
+        let version = match reader.u8("version") {
+            Ok(version @ (VERSION | VERSION_2)) => version,
             _ => return Err(HeaderError::Version),
         };
-        let header = Self::fields(&mut reader, session).map_err(|_| HeaderError::Short)?;
+        let header = Self::fields(&mut reader, version, side).map_err(|_| HeaderError::Short)?;
         Ok((header, reader.rest()))
     }
 
-    fn fields(
-        reader: &mut Reader<'_>,
-        session: fn(&mut Reader<'_>) -> Result<Session, WireError>,
-    ) -> Result<Self, WireError> {
+    fn fields(reader: &mut Reader<'_>, version: u8, side: Side) -> Result<Self, WireError> {
         Ok(Self {
             kind: reader.u8("type")?,
             sequence: reader.u16_le("sequence")?,
             ack: reader.u16_le("ack")?,
             ack_bits: reader.u32_le("ack_bits")?,
-            session: session(reader)?,
+            session: match (version, side) {
+                (VERSION, _) => Session::Shared(SharedToken(reader.u32_le("session")?)),
+                (_, Side::Client) => Session::Secret(SessionToken(reader.u64_le("session")?)),
+                (_, Side::Server) => Session::Public(PlayerToken(reader.u32_le("session")?)),
+            },
         })
     }
 
