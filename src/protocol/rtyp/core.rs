@@ -192,6 +192,7 @@ impl Core {
         {
             self.say_bye(env, bound, reason);
         }
+        self.pass_on(key, seat, heir);
     }
 
     /// Whether a newcomer says hello from this endpoint.

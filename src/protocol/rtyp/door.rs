@@ -113,7 +113,12 @@ impl Core {
         wanted: Option<u32>,
         ghosts: &mut Vec<Ghost>,
     ) -> Result<Seat, Reject> {
-        let own = self.ghosts(now, newcomer.ip).find(|(_, session)| {
+        // The ghost at its endpoint may have come there from another address.
+        let at_endpoint = newcomer
+            .ghost
+            .and_then(|key| Some((key, self.engine.get(key)?)));
+        let mut ghosts_there = self.ghosts(now, newcomer.ip).chain(at_endpoint);
+        let own = ghosts_there.find(|(_, session)| {
             let Data {
                 name: its_name,
                 seat,
@@ -170,12 +175,18 @@ impl Core {
         self.entrance.attempt(now, ip).map_err(|_| Reject::TooMany)
     }
 
-    /// The ghosts of an address.
+    /// The ghosts of an address, but for those that a newcomer is about to end.
     fn ghosts(&self, now: Time, ip: IpAddr) -> impl Iterator<Item = (Key, &Session<Data>)> {
         let there = self.engine.sessions_from(network(ip)).iter();
         there
             .filter_map(|key| Some((*key, self.engine.get(*key)?)))
-            .filter(move |(_, session)| is_ghost(now, session))
+            .filter(move |(_, session)| is_ghost(now, session) && !self.has_heir(session))
+    }
+
+    /// Whether the game is asked about a newcomer that will end the session.
+    pub fn has_heir(&self, session: &Session<Data>) -> bool {
+        let heir = session.data.heir;
+        heir.is_some_and(|heir| self.engine.get(heir).is_some())
     }
 
     /// Whether a bound session is a ghost now.
@@ -244,14 +255,12 @@ impl Core {
         true
     }
 
-    /// Ends the ghosts in whose place the newcomer comes, if they still are ghosts, and gives it
-    /// their place.
+    /// Ends the ghosts in whose place the newcomer comes, if they still are ghosts.
     fn end_ghosts(&mut self, env: &mut Env<'_>, key: Key) -> Result<(), Reject> {
-        let Some(session) = self.engine.get_mut(key) else {
+        let Some(session) = self.engine.get(key) else {
             return Ok(());
         };
-        let ghosts = std::mem::take(&mut session.data.ghosts);
-        let seat = session.data.seat;
+        let ghosts = session.data.ghosts.clone();
         let is_alive = |ghost: &&Ghost| {
             let session = self.engine.get(ghost.key);
             session.is_some_and(|session| !is_ghost(env.now, session))
@@ -260,13 +269,10 @@ impl Core {
             return Err(alive.stands_for());
         }
         for ghost in ghosts {
+            // It may have ended by itself.
             if self.engine.get(ghost.key).is_some() {
                 self.counters.add(Count::GhostsEnded);
                 self.end(env, ghost.key, Cause::Server(Reason::TimedOut));
-            }
-            // It may have ended by itself, and another may have its seat.
-            if ghost.gives_seat && !self.games.take(seat, key) {
-                return Err(ghost.stands_for());
             }
         }
         let Some(session) = self.engine.get_mut(key) else {
@@ -274,6 +280,26 @@ impl Core {
         };
         let settled = self.entrance.settle(&mut session.data.visit);
         settled.map_err(|_| Reject::TooMany)
+    }
+
+    /// The session is over, and was a ghost if it has an heir: that gets its number and endpoint,
+    /// before anybody else can.
+    pub fn pass_on(&mut self, key: Key, seat: Seat, heir: Option<Key>) {
+        let Some(heir) = heir else { return };
+        let Some(session) = self.engine.get(heir) else {
+            return;
+        };
+        let ghosts = &session.data.ghosts;
+        let gives_seat = ghosts.iter().any(|it| it.key == key && it.gives_seat);
+        let Stage::Asked(door) = session.data.stage else {
+            return;
+        };
+        if gives_seat {
+            self.games.take(seat, heir);
+        }
+        if let Door::Hello(path) = door {
+            self.engine.bind(heir, path.remote);
+        }
     }
 
     fn accept_login(&mut self, env: &mut Env<'_>, key: Key) {

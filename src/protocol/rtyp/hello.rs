@@ -100,11 +100,7 @@ impl Core {
         let key = self.engine.at(&path.remote)?;
         let is_ghost = self.is_ghost(env.now, key);
         let session = self.engine.get(key)?;
-        let has_heir = session
-            .data
-            .heir
-            .is_some_and(|heir| self.engine.get(heir).is_some());
-        if has_heir || matches!(session.data.stage, Stage::Asked(_)) {
+        if self.has_heir(session) || matches!(session.data.stage, Stage::Asked(_)) {
             return Some(Err(Count::IgnoredWaiting));
         }
         if is_ghost {
