@@ -155,12 +155,14 @@ impl Peer {
             hello.due = None;
         }
         self.greeted = Some((secret, number[0]));
-        let talk = Talk::between(
+        let mut talk = Talk::between(
             Token::Secret(secret),
             datagram.session,
             self.first,
             self.now,
         );
+        // Who takes an old session for its own hears of numbers that it never sent.
+        talk.strict = datagram.ack == 0xFFFF;
         self.talk = Some(talk);
     }
 

@@ -7,6 +7,7 @@ mod cookies;
 mod datagrams;
 mod framing;
 mod games;
+mod ghosts;
 mod hello;
 mod judging;
 mod lanes;
