@@ -335,7 +335,7 @@ impl Client {
     /// given up. Version 2 never wants any.
     ///
     /// Each connection goes with a UDP socket of its own, whose number ([`Path::socket`]) is the
-    /// connection's slot ([`Conn::slot`]): who logs in again because nothing is heard any more
+    /// connection's slot ([`slot`](crate::engine::Conn::slot)): who logs in again because nothing is heard any more
     /// leaves from a new port, by a way that no router has forgotten. Version 2 has socket 0.
     pub fn wants_connection(&self) -> bool {
         let is_over = matches!(self.stage, Stage::Ended(..));

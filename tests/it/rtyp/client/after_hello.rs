@@ -14,7 +14,7 @@ use super::{OWN, address};
 use crate::world::link::Weather;
 
 #[test]
-fn its_numbers_start_with_its_first_datagram_that_carries_the_token() {
+fn r116_its_numbers_start_with_its_first_datagram_that_carries_the_token() {
     let mut table = Greeted::playing();
     for _ in 0..10 {
         table
@@ -40,7 +40,7 @@ fn a_repeated_server_hello_changes_nothing() {
     for _ in 0..3 {
         let hello = table.host().hello().bytes();
         table.world.for_ms(10);
-        table.host().raw(&hello);
+        table.host().send_raw(&hello);
     }
     table.world.for_ms(10);
     assert_eq!(table.player.get().told.len(), told);
@@ -57,7 +57,7 @@ fn a_repeated_server_hello_changes_nothing() {
 }
 
 #[test]
-fn after_it_every_other_player_token_is_dropped() {
+fn r123_after_it_every_other_player_token_is_dropped() {
     for mut table in [Greeted::playing(), Greeted::unheard()] {
         let told = table.player.get().told.len();
         let said = table.host().came.len();
@@ -80,15 +80,15 @@ fn after_it_every_other_player_token_is_dropped() {
         }
         let count = forged.len() as u64;
         for datagram in forged {
-            table.host().raw(&datagram.bytes());
+            table.host().send_raw(&datagram.bytes());
         }
         // Nor does its token make another endpoint the server's, or another version ours.
         let own = table.host().talk.datagram(kind::DATA, b"x");
         let own = Datagram { version: 2, ..own };
         let stranger = address("198.51.100.1:4243");
-        table.host().raw_from(stranger, &own.bytes());
+        table.host().send_raw_from(stranger, &own.bytes());
         let first = Datagram { version: 1, ..own };
-        table.host().raw(&first.bytes());
+        table.host().send_raw(&first.bytes());
         table.world.for_ms(20);
         assert_eq!(table.stat("ignored-wrong-token"), count);
         assert_eq!(table.stat("ignored-source"), 1);
@@ -100,7 +100,7 @@ fn after_it_every_other_player_token_is_dropped() {
 }
 
 #[test]
-fn a_session_whose_pings_are_unanswered_for_3_s_is_asked_for_again_and_continues() {
+fn r125_a_session_whose_pings_are_unanswered_for_3_s_is_asked_for_again_and_continues() {
     let mut table = Greeted::unheard();
     let start = table.player.get().told[1].0;
     table.world.for_ms(2_999 - (table.world.now() - start));
@@ -129,7 +129,7 @@ fn a_session_whose_pings_are_unanswered_for_3_s_is_asked_for_again_and_continues
 }
 
 #[test]
-fn an_answered_ping_ends_the_asking() {
+fn r125_an_answered_ping_ends_the_asking() {
     let mut table = Greeted::unheard();
     table.host().greeting = Greeting::SILENT;
     table.world.for_ms(3_500);
@@ -143,7 +143,7 @@ fn an_answered_ping_ends_the_asking() {
 }
 
 #[test]
-fn a_session_that_the_server_has_forgotten_gives_way_to_another() {
+fn r125_a_session_that_the_server_has_forgotten_gives_way_to_another() {
     let mut table = Greeted::unheard();
     table.host().event(Event::joined(1, "Luke"));
     table.world.for_ms(100);
@@ -169,13 +169,13 @@ fn a_session_that_the_server_has_forgotten_gives_way_to_another() {
     // What still comes of the old one is nobody's.
     let mut old = outside(kind::DATA, b"old").sequence(9);
     old.session = Token::Public(PUBLIC);
-    table.host().raw(&old.bytes());
+    table.host().send_raw(&old.bytes());
     table.world.for_ms(10);
     assert_eq!(table.player.get().count("Data"), 0);
 }
 
 #[test]
-fn a_server_that_answers_neither_pings_nor_hellos_is_left() {
+fn r125_a_server_that_answers_neither_pings_nor_hellos_is_left() {
     let mut table = Greeted::unheard();
     table.host().greeting = Greeting::SILENT;
     table.until(8_000, |player| player.count("Ended") == 1);
@@ -190,7 +190,7 @@ fn a_rejection_of_the_second_hello_ends_it() {
     table.host().greeting = Greeting::SILENT;
     table.world.for_ms(3_100);
     let rejected = outside(kind::HELLO_REJECTED, &[5]);
-    table.host().raw(&rejected.bytes());
+    table.host().send_raw(&rejected.bytes());
     table.world.for_ms(10);
     table.assert_ended(End::Rejected(5), 0);
 }
@@ -219,7 +219,7 @@ fn a_session_that_times_out_while_hello_is_said_again_gives_way_to_another() {
 }
 
 #[test]
-fn leaving_is_said_three_times_100_ms_apart() {
+fn r126_leaving_is_said_three_times_100_ms_apart() {
     for mut table in [Greeted::playing(), Greeted::unheard()] {
         let number = table
             .host()
@@ -250,7 +250,7 @@ fn leaving_is_said_three_times_100_ms_apart() {
 }
 
 #[test]
-fn the_servers_bye_ends_it_and_is_not_answered() {
+fn r126_the_servers_bye_ends_it_and_is_not_answered() {
     for (code, reason) in [
         (0, Reason::Left),
         (1, Reason::Shutdown),
@@ -280,7 +280,7 @@ fn the_servers_bye_ends_it_and_is_not_answered() {
 }
 
 #[test]
-fn what_no_server_sends_in_a_session_is_dropped() {
+fn r89_what_no_server_sends_in_a_session_is_dropped() {
     let mut table = Greeted::playing();
     table.host().talk.strict = false;
     for (kind, payload) in [
@@ -302,7 +302,7 @@ fn what_no_server_sends_in_a_session_is_dropped() {
 }
 
 #[test]
-fn after_30_s_of_silence_it_says_farewell_and_tells() {
+fn r80_after_30_s_of_silence_it_says_farewell_and_tells() {
     let mut table = Greeted::playing();
     table.world.for_ms(10);
     table.host().greeting = Greeting::SILENT;
@@ -316,7 +316,7 @@ fn after_30_s_of_silence_it_says_farewell_and_tells() {
 }
 
 #[test]
-fn a_ping_goes_at_once_and_whenever_nothing_was_said_for_a_second() {
+fn r75_a_ping_goes_at_once_and_whenever_nothing_was_said_for_a_second() {
     let mut table = Greeted::playing();
     table.host().greeting.play = false;
     let joined_at = table.player.get().told[1].0;
@@ -328,7 +328,7 @@ fn a_ping_goes_at_once_and_whenever_nothing_was_said_for_a_second() {
 }
 
 #[test]
-fn the_longest_datagram_has_room_for_the_longer_header() {
+fn r92_the_longest_datagram_has_room_for_the_longer_header() {
     let mut table = Greeted::playing();
     let longest = vec![7; 1_178];
     table
@@ -352,7 +352,7 @@ fn the_longest_datagram_has_room_for_the_longer_header() {
 }
 
 #[test]
-fn events_come_in_order_and_once_through_a_storm_both_ways() {
+fn r50_events_come_in_order_and_once_through_a_storm_both_ways() {
     let mut table = Greeted::playing();
     table.world.net.weather = Weather::storm();
     for (from, to) in [(OWN, SERVER), (SERVER, OWN)] {
@@ -387,7 +387,7 @@ fn events_come_in_order_and_once_through_a_storm_both_ways() {
 }
 
 #[test]
-fn the_secret_goes_to_the_server_alone_and_is_never_printed() {
+fn r104_the_secret_goes_to_the_server_alone_and_is_never_printed() {
     let mut table = Greeted::by(Greeter::new(SERVER, SECRET, PUBLIC));
     let elsewhere: Rc<RefCell<u32>> = Rc::default();
     let strangers = ["198.51.100.1:4243", "198.51.100.2:4242"].map(address);
@@ -402,7 +402,7 @@ fn the_secret_goes_to_the_server_alone_and_is_never_printed() {
     for (sequence, stranger) in (50..).zip(strangers) {
         let mut ping = outside(kind::PING, &[1; 4]).sequence(sequence);
         ping.session = Token::Public(PUBLIC);
-        table.host().raw_from(stranger, &ping.bytes());
+        table.host().send_raw_from(stranger, &ping.bytes());
     }
     table.world.for_ms(100);
     let printed = {

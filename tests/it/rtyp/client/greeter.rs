@@ -2,23 +2,12 @@
 
 use std::net::SocketAddr;
 
-use super::super::bytes::{self, Datagram, Event, string};
+use super::super::bytes::{self, Datagram, Event};
 use super::super::talk::Talk;
 use crate::world::{Action, Actor, Arrival};
 
-/// The types that version 2 adds.
-pub mod kind {
-    pub use super::super::super::bytes::kind::*;
-    pub const CLIENT_HELLO: u8 = 16;
-    pub const CONNECT_CHALLENGE: u8 = 17;
-    pub const SERVER_HELLO: u8 = 18;
-    pub const HELLO_REJECTED: u8 = 19;
-    pub const CLIENT_BYE: u8 = 20;
-    pub const SERVER_BYE: u8 = 21;
-}
+pub use super::super::bytes::{HEADER_2, kind};
 
-/// The header of what a client sends.
-pub const HEADER_2: usize = 22;
 const PING_MS: u64 = 4_000;
 
 /// A datagram of a client.
@@ -55,15 +44,6 @@ impl Said {
         assert_eq!(self.kind, kind::CLIENT_HELLO);
         u64::from_le_bytes(self.payload[..8].try_into().expect("8 bytes"))
     }
-}
-
-/// A ClientHello, on the wire.
-pub fn client_hello(cookie: u64, room: &str, name: &str) -> Vec<u8> {
-    let mut hello = b"RTYP\x02\x10\0\0\xFF\xFF\0\0\0\0\0\0\0\0\0\0\0\0".to_vec();
-    hello.extend(cookie.to_le_bytes());
-    hello.extend(string(room.as_bytes()));
-    hello.extend(string(name.as_bytes()));
-    hello
 }
 
 /// What a server sends outside of any session.
@@ -113,6 +93,8 @@ pub struct Greeter {
     pub player: u8,
     /// Every datagram that came, and when.
     pub came: Vec<(u64, Said)>,
+    /// Their bytes.
+    pub raw: Vec<Vec<u8>>,
     /// Where the client is, since its first hello.
     pub client: Option<SocketAddr>,
     pub talk: Talk,
@@ -130,6 +112,7 @@ impl Greeter {
             token,
             player: 0,
             came: Vec::new(),
+            raw: Vec::new(),
             client: None,
             talk: Talk::new(player_token, 0, 0),
             now: 0,
@@ -159,17 +142,17 @@ impl Greeter {
     /// Sends a cookie.
     pub fn challenge(&mut self, cookie: u64) {
         let datagram = outside(kind::CONNECT_CHALLENGE, &cookie.to_le_bytes());
-        self.raw(&datagram.bytes());
+        self.send_raw(&datagram.bytes());
     }
 
     /// Sends bytes to where the client is.
-    pub fn raw(&mut self, bytes: &[u8]) {
-        self.raw_from(self.address, bytes);
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.send_raw_from(self.address, bytes);
     }
 
     /// The same from a source of its choice.
     #[track_caller]
-    pub fn raw_from(&mut self, from: SocketAddr, bytes: &[u8]) {
+    pub fn send_raw_from(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.actions.push(Action::Datagram {
             from,
             to: self.client.expect("no hello has come"),
@@ -196,7 +179,7 @@ impl Greeter {
 
     fn session(&mut self, mut datagram: Datagram) -> Datagram {
         datagram.version = 2;
-        self.raw(&datagram.bytes());
+        self.send_raw(&datagram.bytes());
         datagram
     }
 
@@ -264,6 +247,7 @@ impl Actor for Greeter {
         };
         assert_eq!(to, self.address);
         self.client.get_or_insert(from);
+        self.raw.push(bytes.to_vec());
         self.said(Said::parse(bytes));
         self.send_due();
     }

@@ -5,7 +5,7 @@ use anteroom::protocol::rtyp::{BadHello, Client, End, State};
 use super::super::bytes::{Datagram, Event, Token};
 use super::super::peer::SERVER;
 use super::greeted::{Greeted, PUBLIC, SECRET};
-use super::greeter::{Greeter, client_hello, kind, outside};
+use super::greeter::{Greeter, kind, outside};
 use super::{CLIENT, OWN, address};
 
 /// A ServerHello of a session of these tokens.
@@ -16,41 +16,32 @@ fn server_hello(token: u64, player_token: u32, player: u8) -> Datagram {
     hello
 }
 
+/// The example of the protocol's page.
 #[test]
-fn the_handshake_is_the_bytes_of_the_document() {
-    let mut host = Greeter::new(SERVER, SECRET, PUBLIC);
-    host.player = 3;
+fn r129_the_handshake_is_the_bytes_of_the_example() {
+    let mut host = Greeter::new(SERVER, 0x1122_3344_5566_7788, 0xCAFE_F00D);
+    host.cookie = u64::from_le_bytes(*b"\x30\x2C\x3C\x04\xC7\x01\xA2\x5D");
     let mut table = Greeted::into_room(host, "1");
     assert_eq!(table.state(), State::LoggingIn);
     table.until(100, |player| player.client.rtt_ms().is_some());
-    assert_eq!(table.host().came[0].1.payload.len(), 8 + 3 + 4);
-    let first = client_hello(0, "1", "R9");
-    let sent = table.world.tally(CLIENT, address(SERVER));
-    assert!(sent.out_bytes > first.len() as u64 * 2);
-    let hellos = table.host().of(kind::CLIENT_HELLO);
-    let cookie = table.host().cookie;
-    for (said, cookie) in [(&hellos[0].1, 0), (&hellos[1].1, cookie)] {
-        assert_eq!(said.payload, client_hello(cookie, "1", "R9")[22..]);
-    }
-    assert_eq!(hellos.len(), 2);
-    let ping = table.host().came[2].1.clone();
-    assert_eq!(
-        (ping.kind, ping.token, ping.sequence),
-        (kind::PING, SECRET, 0)
-    );
-    assert_eq!(
-        (ping.ack, ping.ack_bits),
-        (0, 0),
-        "the ServerHello's number"
-    );
+    let zero = [0; 8];
+    let cookie = table.host().cookie.to_le_bytes();
+    let hello = |cookie: [u8; 8]| [HELLO_HEAD, &cookie, b"\x01\x001\x02\0R9"].concat();
+    let ping = b"RTYP\x02\x03\0\0\0\0\0\0\0\0\x88\x77\x66\x55\x44\x33\x22\x11";
+    let raw = &table.host().raw;
+    assert_eq!(raw[..2], [hello(zero), hello(cookie)]);
+    assert_eq!(raw[2][..22], *ping);
     let player = table.player.get();
-    assert_eq!(player.notices()[..2], ["Accepted { player: 3 }", "Joined"]);
+    assert_eq!(player.notices()[..2], ["Accepted { player: 0 }", "Joined"]);
     assert_eq!(player.client.state(), State::Playing);
-    assert_eq!(player.client.player(), Some(3));
+    assert_eq!(player.client.player(), Some(0));
 }
 
+/// The header of every hello.
+const HELLO_HEAD: &[u8] = b"RTYP\x02\x10\0\0\xFF\xFF\0\0\0\0\0\0\0\0\0\0\0\0";
+
 #[test]
-fn hello_is_said_every_250_ms_for_5_s_to_nobody() {
+fn r122_hello_is_said_every_250_ms_for_5_s_to_nobody() {
     let mut table = Greeted::unanswered();
     let start = table.world.now();
     table.world.for_ms(4_994);
@@ -63,7 +54,7 @@ fn hello_is_said_every_250_ms_for_5_s_to_nobody() {
 }
 
 #[test]
-fn the_first_cookie_is_said_back_at_once_and_the_newest_ever_after() {
+fn r122_the_first_cookie_is_said_back_at_once_and_the_newest_ever_after() {
     let mut table = Greeted::unanswered();
     table.world.for_ms(95);
     let start = table.world.now();
@@ -89,7 +80,7 @@ fn the_first_cookie_is_said_back_at_once_and_the_newest_ever_after() {
 }
 
 #[test]
-fn a_server_that_only_gives_cookies_does_not_answer() {
+fn r122_a_server_that_only_gives_cookies_does_not_answer() {
     let mut host = Greeter::new(SERVER, SECRET, PUBLIC);
     host.greeting.admit = false;
     let mut table = Greeted::by(host);
@@ -98,11 +89,11 @@ fn a_server_that_only_gives_cookies_does_not_answer() {
 }
 
 #[test]
-fn whatever_code_rejects_a_hello_ends_it() {
+fn r48_whatever_code_rejects_a_hello_ends_it() {
     for code in [0, 1, 4, 6, 7, 8, 9, 255] {
         let mut table = Greeted::unanswered();
         let rejected = outside(kind::HELLO_REJECTED, &[code]);
-        table.host().raw(&rejected.bytes());
+        table.host().send_raw(&rejected.bytes());
         table.world.for_ms(5);
         table.assert_ended(End::Rejected(code), 0);
         assert_eq!(table.host().came.len(), 1);
@@ -110,7 +101,7 @@ fn whatever_code_rejects_a_hello_ends_it() {
 }
 
 #[test]
-fn strangers_let_nobody_in_and_send_nobody_away() {
+fn r123_strangers_let_nobody_in_and_send_nobody_away() {
     let mut table = Greeted::unanswered();
     let datagrams = [
         outside(kind::CONNECT_CHALLENGE, &[7; 8]),
@@ -124,7 +115,7 @@ fn strangers_let_nobody_in_and_send_nobody_away() {
     ] {
         for datagram in &datagrams {
             let bytes = datagram.bytes();
-            table.host().raw_from(address(stranger), &bytes);
+            table.host().send_raw_from(address(stranger), &bytes);
         }
     }
     table.world.for_ms(300);
@@ -135,7 +126,7 @@ fn strangers_let_nobody_in_and_send_nobody_away() {
 }
 
 #[test]
-fn before_the_first_server_hello_all_else_is_dropped() {
+fn r123_before_the_first_server_hello_all_else_is_dropped() {
     let mut table = Greeted::unanswered();
     let events = Event::joined(1, "Luke").bytes(0);
     for (kind, payload) in [
@@ -155,7 +146,7 @@ fn before_the_first_server_hello_all_else_is_dropped() {
     }
     // Of version 1, that is not ours.
     let accept = Datagram::new(kind::ACCEPT, PUBLIC, &[]).bytes();
-    table.host().raw(&accept);
+    table.host().send_raw(&accept);
     table.world.for_ms(200);
     assert_eq!(table.state(), State::LoggingIn);
     assert_eq!(table.stat("ignored-unbound"), 11);
@@ -172,7 +163,7 @@ fn before_the_first_server_hello_all_else_is_dropped() {
 }
 
 #[test]
-fn what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
+fn r89_what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
     let mut table = Greeted::unanswered();
     for (kind, payload) in [
         (kind::CONNECT_CHALLENGE, &[7; 7][..]),
@@ -182,14 +173,14 @@ fn what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
         (kind::SERVER_HELLO, &[1; 8]),
         (kind::SERVER_HELLO, &[1; 10]),
     ] {
-        table.host().raw(&outside(kind, payload).bytes());
+        table.host().send_raw(&outside(kind, payload).bytes());
     }
     for bad in [
         server_hello(0, 2, 0),
         server_hello(1, 0, 0),
         server_hello(1, 2, 4),
     ] {
-        table.host().raw(&bad.bytes());
+        table.host().send_raw(&bad.bytes());
     }
     table.world.for_ms(10);
     assert_eq!(table.stat("ignored-malformed"), 9);
@@ -197,7 +188,7 @@ fn what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
     for kind in [kind::CONNECT_CHALLENGE, kind::HELLO_REJECTED] {
         let mut named = outside(kind, &[7; 8]);
         named.session = Token::Public(PUBLIC);
-        table.host().raw(&named.bytes());
+        table.host().send_raw(&named.bytes());
     }
     table.world.for_ms(285);
     assert_eq!(table.stat("ignored-wrong-token"), 2);
@@ -206,14 +197,14 @@ fn what_is_malformed_lets_nobody_in_and_sends_nobody_away() {
 }
 
 #[test]
-fn a_session_of_somebody_before_us_is_ended_first() {
+fn r124_a_session_of_somebody_before_us_is_ended_first() {
     for (ack, sequence) in [(0, 1), (41, 42), (0xFFFE, 0xFFFF)] {
         let mut table = Greeted::unanswered();
         let mut old = server_hello(77, 78, 1).sequence(500);
         (old.ack, old.ack_bits) = (ack, 1);
         table.host().token = 77;
         table.host().talk.strict = false;
-        table.host().raw(&old.bytes());
+        table.host().send_raw(&old.bytes());
         table.world.for_ms(10);
         let [.., (_, bye), (_, hello)] = &table.host().came[..] else {
             panic!("a bye and a hello");
@@ -224,7 +215,7 @@ fn a_session_of_somebody_before_us_is_ended_first() {
         assert_eq!(table.state(), State::LoggingIn);
         // The farewell may be lost: it is said as often as the old session comes.
         for _ in 0..3 {
-            table.host().raw(&old.bytes());
+            table.host().send_raw(&old.bytes());
         }
         table.world.for_ms(10);
         assert_eq!(table.host().of(kind::CLIENT_BYE).len(), 4);
@@ -241,12 +232,12 @@ fn a_session_of_somebody_before_us_is_ended_first() {
 }
 
 #[test]
-fn an_old_session_whose_newest_number_is_the_one_that_says_nothing_is_known_by_its_bits() {
+fn r124_an_old_session_whose_newest_number_is_ffff_is_known_by_its_bits() {
     let mut table = Greeted::unanswered();
     let mut old = server_hello(77, 78, 1);
     (old.ack, old.ack_bits) = (0xFFFF, 1);
     table.host().talk.strict = false;
-    table.host().raw(&old.bytes());
+    table.host().send_raw(&old.bytes());
     table.world.for_ms(10);
     assert_eq!(table.state(), State::LoggingIn);
     let byes = table.host().of(kind::CLIENT_BYE);

@@ -101,7 +101,7 @@ impl Table {
 }
 
 #[test]
-fn after_6_s_without_a_word_it_wants_another_connection_and_says_no_logout() {
+fn r127_after_6_s_without_a_word_it_wants_another_connection_and_says_no_logout() {
     let mut table = Table::asking();
     table.world.for_ms(1_000);
     assert_eq!(table.state(), State::Playing, "the first is not given up");
@@ -121,7 +121,7 @@ fn who_does_not_rejoin_wants_none() {
 }
 
 #[test]
-fn the_first_is_closed_when_the_second_is_accepted_which_plays_from_a_new_port() {
+fn r127_the_first_is_closed_when_the_second_is_accepted_which_plays_from_a_new_port() {
     let mut table = Table::asking();
     let said = table.host().datagrams.len();
     table.accept_again();
@@ -153,7 +153,7 @@ fn the_first_is_closed_when_the_second_is_accepted_which_plays_from_a_new_port()
 }
 
 #[test]
-fn anything_valid_on_the_first_gives_the_second_up() {
+fn r127_anything_valid_on_the_first_gives_the_second_up() {
     for (kind, payload) in [
         (kind::ACK, &b""[..]),
         (kind::DATA, b"\x01x"),
@@ -185,7 +185,7 @@ fn anything_valid_on_the_first_gives_the_second_up() {
 }
 
 #[test]
-fn what_is_not_valid_does_not() {
+fn r127_what_is_not_valid_does_not() {
     let mut table = Table::asking();
     let mut stale = table.host().talk.datagram(kind::ACK, &[]);
     stale.session = Token::Shared(TOKEN + 1);
@@ -199,7 +199,7 @@ fn what_is_not_valid_does_not() {
 }
 
 #[test]
-fn attempts_come_one_by_one_2_s_apart_until_30_s_are_over() {
+fn r127_attempts_come_one_by_one_2_s_apart_until_30_s_are_over() {
     let mut table = Table::asking();
     let mut attempts = 1;
     while table.state() == State::Playing {
@@ -234,7 +234,7 @@ fn its_logout_at_the_end_goes_to_the_first_and_the_second_is_closed() {
 
 /// The server hears it, and so holds its name.
 #[test]
-fn refused_with_its_own_name_it_closes_the_first_before_it_asks_again() {
+fn r128_refused_with_its_own_name_it_closes_the_first_before_it_asks_again() {
     let mut table = Table::asking();
     table.reject(4);
     assert_eq!(table.state(), State::Playing);
@@ -257,7 +257,7 @@ fn refused_with_its_own_name_it_closes_the_first_before_it_asks_again() {
 }
 
 #[test]
-fn refused_with_its_own_name_and_then_heard_it_keeps_the_first() {
+fn r128_refused_with_its_own_name_and_then_heard_it_keeps_the_first() {
     let mut table = Table::asking();
     table.reject(4);
     table.host().hosting = Hosting::HONEST;
