@@ -11,6 +11,7 @@ mod ghosts;
 mod hello;
 mod judging;
 mod lanes;
+mod limits;
 mod liveness;
 mod login;
 mod proof;
