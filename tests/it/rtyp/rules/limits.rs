@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::super::bytes::{left, rejected};
+use super::super::bytes::{Datagram, kind, left, login_request, rejected};
 use super::super::hall::{Answer, Hall, Told};
 use super::super::peer::Peer;
 use crate::world::PeerId;
@@ -274,5 +274,199 @@ fn r132_the_limits_have_names() {
             }
         }
         assert_eq!(successes, [0, 1, 5, 10, 15]);
+    }
+}
+
+/// What a login or a hello of the test's choice is told: the number, or the reason.
+fn verdict(hall: &mut Hall, version: u8, number: u16, room: &[u8], name: &[u8]) -> Result<u8, u8> {
+    let peer = hall.add(comer(version, HERE, number));
+    match version {
+        2 => hall[peer].hello_to(room, name),
+        _ => {
+            hall[peer].open();
+            hall[peer].write(&login_request(1, name));
+        }
+    }
+    hall.for_ms(30);
+    match hall[peer].is_in() {
+        true => Ok(hall[peer].player()),
+        false => Err(hall[peer].rejected().expect("an answer")),
+    }
+}
+
+#[test]
+fn r132_refusals_for_anything_else_cost_none() {
+    for version in VERSIONS {
+        let mut hall = Hall::with(seed(), |settings| {
+            settings.limits.set("sessions-per-ip", 1).expect("in range");
+        });
+        let began = hall.now();
+        let first = come(&mut hall, version, HERE, 0).expect("the first of all");
+        let others = [2, 3, 4].map(|host| hall.enter(&format!("p{host}"), host));
+        for number in 10..20 {
+            let mut told =
+                |room: &[u8], name: &[u8]| verdict(&mut hall, version, number, room, name);
+            assert_eq!(told(b"", b""), Err(rejected::BAD_NAME));
+            assert_eq!(told(b"", b"new"), Err(rejected::SERVER_FULL));
+            if version == 2 {
+                assert_eq!(told(b"9", b"new"), Err(rejected::NO_SUCH_GAME));
+            }
+            let peer = hall.greet(1, &login_request(3, b"new"));
+            assert_eq!(hall[peer].rejected(), Some(rejected::BAD_VERSION));
+        }
+        go(&mut hall, others[0]);
+        for number in 20..30 {
+            let taken = verdict(&mut hall, version, number, b"", b"p3");
+            assert_eq!(taken, Err(rejected::NAME_TAKEN));
+            assert_eq!(come(&mut hall, version, HERE, number), TOO_MANY);
+        }
+        // What came back meanwhile aside, the other four are there.
+        let saved_ms = hall.now() - began;
+        go(&mut hall, first);
+        let mut passed = 0;
+        while let Ok(peer) = come(&mut hall, version, HERE, 30 + passed) {
+            passed += 1;
+            go(&mut hall, peer);
+        }
+        assert_eq!((saved_ms / 2000, passed), (1, 5));
+    }
+}
+
+/// Each of them is there, and in each game of four everybody hears everybody.
+#[track_caller]
+fn play_on(hall: &mut Hall, peers: &[PeerId]) {
+    let heard = |hall: &Hall| -> usize {
+        let peers = peers.iter().map(|peer| &hall[*peer]);
+        peers.map(|peer| peer.payloads(kind::DATA).len()).sum()
+    };
+    let before = heard(hall);
+    for peer in peers {
+        assert!(hall[*peer].is_bound() && hall[*peer].end.is_none());
+        hall[*peer].send(kind::DATA, b"move");
+    }
+    hall.for_ms(11);
+    assert_eq!(heard(hall) - before, peers.len() * 3);
+}
+
+#[test]
+fn r133_tracked() {
+    for version in VERSIONS {
+        let mut hall = limited(&[("tracked-ips", 8)]);
+        let host = |number: u16| format!("10.0.0.{number}");
+        let peers: Vec<PeerId> = (0..8)
+            .map(|number| come(&mut hall, version, &host(number), number).expect("a place"))
+            .collect();
+        // One more is refused, whatever it speaks, and the players play on.
+        for newcomer in VERSIONS {
+            for number in 8..20 {
+                let number = number + 20 * u16::from(newcomer);
+                assert_eq!(come(&mut hall, newcomer, &host(number), 0), TOO_MANY);
+            }
+        }
+        assert_eq!((hall.addresses.tracked(), hall.count("sessions")), (8, 8));
+        play_on(&mut hall, &peers);
+        hall.for_ms(60_000);
+        play_on(&mut hall, &peers);
+        assert_eq!(come(&mut hall, version, &host(100), 0), TOO_MANY);
+        // Who is tracked may come again; who is exempt needs no place.
+        assert!(come(&mut hall, version, &host(3), 1).is_ok());
+        assert!(come(&mut hall, version, "127.0.0.1", 0).is_ok());
+        assert_eq!(hall.addresses.tracked(), 8);
+        // An address that has a session yet keeps its place; one with none makes room.
+        go(&mut hall, peers[3]);
+        assert_eq!(come(&mut hall, version, &host(101), 0), TOO_MANY);
+        go(&mut hall, peers[4]);
+        assert!(come(&mut hall, version, &host(102), 0).is_ok());
+        assert_eq!(come(&mut hall, version, &host(103), 0), TOO_MANY);
+        assert_eq!(hall.addresses.tracked(), 8);
+    }
+}
+
+#[test]
+fn r133_not_forgotten_before_it_has_all_its_attempts_again() {
+    for version in VERSIONS {
+        let mut hall = limited(&[("tracked-ips", 1)]);
+        let began = hall.now();
+        for number in 0..3 {
+            let peer = come(&mut hall, version, HERE, number).expect("a place");
+            go(&mut hall, peer);
+        }
+        // Otherwise leaving and coming back would give new ones.
+        let came = (2..100).find(|tenth| {
+            let rest = began + 100 * u64::from(*tenth) - hall.now();
+            hall.for_ms(rest);
+            come(&mut hall, version, "10.0.0.2", *tenth).is_ok()
+        });
+        assert_eq!(came, Some(60));
+    }
+}
+
+/// Twenty games, and loopback is limited.
+fn limiting_loopback() -> Hall {
+    Hall::with(seed(), |settings| {
+        settings.games = 20;
+        settings.limit_loopback = true;
+    })
+}
+
+#[test]
+fn r134_loopback() {
+    for versions in [&[1][..], &[2], &[1, 2]] {
+        for ip in ["127.0.0.1", "127.9.9.9", "::1"] {
+            let mut hall = limited(&[]);
+            let peers = fifty(&mut hall, ip, versions);
+            assert!(peers.iter().all(|peer| hall[*peer].is_in()), "{ip}");
+            assert_eq!(hall.addresses.tracked(), 0);
+
+            let mut hall = limiting_loopback();
+            let peers = fifty(&mut hall, ip, versions);
+            let let_in = peers.iter().filter(|peer| hall[**peer].is_in());
+            assert_eq!(let_in.count(), 5, "{ip}");
+            assert_eq!(hall.count("rejected-too-many"), 45);
+            assert_eq!(hall.addresses.tracked(), 1);
+        }
+        // Whoever is nearly there is not.
+        for ip in ["::2", "128.0.0.1", "126.255.255.255"] {
+            let mut hall = limited(&[]);
+            fifty(&mut hall, ip, versions);
+            assert_eq!(hall.count("sessions"), 5, "{ip}");
+        }
+    }
+}
+
+#[test]
+fn r134_what_is_limited_for_all_is_limited_for_loopback() {
+    for is_limited in [false, true] {
+        let mut hall = Hall::with(seed(), |settings| {
+            settings.limit_loopback = is_limited;
+            settings.limits.set("challenges", 10).expect("in range");
+            settings.limits.set("wrong-tokens", 10).expect("in range");
+        });
+        // Challenges.
+        let peer = hall.add(comer(2, "127.0.0.1", 0));
+        for _ in 0..1000 {
+            hall[peer].raw(&Datagram::hello(0, b"", b"R9").bytes());
+        }
+        hall.for_ms(10);
+        let challenges = hall.count("challenges");
+        assert!((5..=10).contains(&challenges), "{challenges}");
+        assert_eq!(hall.count("challenges-dropped"), 1000 - challenges);
+        // Wrong tokens, that of a session from loopback too.
+        let player = Peer::silent("127.0.0.1:1").udp_at("127.0.0.2:2");
+        let player = hall.enter_as("R9", player);
+        for token in 1..=10 {
+            let token = hall[player].token() ^ token;
+            hall[peer].raw(&Datagram::new(kind::CONNECT, token, &[]).bytes());
+        }
+        hall[player].connect();
+        hall.for_ms(11);
+        assert!(!hall[player].is_bound());
+        assert_eq!(hall.count("ignored-guess"), 1);
+        // And numbers of a game.
+        for number in 0..3 {
+            assert!(come(&mut hall, 1, "127.0.0.1", 10 + number).is_ok());
+        }
+        let full = come(&mut hall, 1, "127.0.0.1", 20);
+        assert_eq!(full, Err(rejected::SERVER_FULL));
     }
 }
