@@ -97,7 +97,7 @@ pub struct Peer {
     /// Gave up, because no Accept or ServerHello came in time.
     pub gave_up: bool,
     /// Datagrams that were not for this session, or came before the Accept.
-    pub dropped: Vec<Vec<u8>>,
+    pub dropped: Vec<(u64, Vec<u8>)>,
     now: u64,
     frames: Frames,
     connect_due: Option<u64>,
@@ -399,10 +399,10 @@ impl Peer {
         let lets_in = matches!(datagram.kind, kind::ACCEPT | kind::SERVER_HELLO);
         let awaited = self.bound_at.is_some() || lets_in;
         let Some(talk) = &mut self.talk else {
-            return self.dropped.push(bytes.to_vec());
+            return self.dropped.push((self.now, bytes.to_vec()));
         };
         if !awaited || datagram.session != talk.theirs {
-            return self.dropped.push(bytes.to_vec());
+            return self.dropped.push((self.now, bytes.to_vec()));
         }
         let new = talk.take(&datagram);
         if self.bound_at.is_none() {

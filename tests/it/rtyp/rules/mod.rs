@@ -15,6 +15,7 @@ mod limits;
 mod liveness;
 mod login;
 mod proof;
+mod roaming;
 mod telling;
 
 use super::hall::Hall;
