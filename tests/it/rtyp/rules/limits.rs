@@ -1,4 +1,4 @@
-//! Section 7: the limits of an address.
+//! Section 7: the limits of an address, of who guesses, and of what is written about both.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,6 +7,8 @@ use super::super::hall::{Answer, Hall, Told};
 use super::super::peer::Peer;
 use crate::world::PeerId;
 use crate::world::seeds::seed;
+
+mod guesses;
 
 const VERSIONS: [u8; 2] = [1, 2];
 

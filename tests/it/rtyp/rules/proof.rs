@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::super::bytes::{Datagram, Event, kind};
 use super::super::hall::{Hall, SERVICE, Told, address};
 use super::super::peer::{Conduct, Peer};
+use super::knock;
 use crate::world::PeerId;
 use crate::world::machine::Tally;
 use crate::world::seeds::{seed, seeds};
@@ -69,6 +70,39 @@ fn r71_proven_by_tcp() {
     }
     let (mut hall, peer) = unproven();
     assert!(!is_proven(&mut hall, peer));
+}
+
+#[test]
+fn r93_proven_by_cookie() {
+    let mut hall = Hall::new(seed());
+    let peer = knock(&mut hall, ELSEWHERE, b"", b"R9");
+    let proven_at = hall[peer].bound_at.expect("it is let in") - 5;
+    // It never answers a Ping, and hears the game for ten seconds.
+    for second in 1..10 {
+        assert!(is_proven(&mut hall, peer));
+        let rest = proven_at + 1000 * second - hall.now();
+        hall.for_ms(rest);
+        hall[peer].send(kind::DATA, &[0; 1000]);
+        // A hello that comes again does not make them longer, with whatever cookie.
+        hall[peer].say_hello();
+        hall[peer].raw(&Datagram::hello(0, b"", b"R9").bytes());
+    }
+    let rest = proven_at + 9999 - hall.now();
+    hall.for_ms(rest);
+    assert!(is_proven(&mut hall, peer));
+    assert!(!is_proven(&mut hall, peer));
+    // From then on no more than comes, whatever came before.
+    hall.echo_only(SERVICE, elsewhere());
+    let other = hall.enter("other", 2);
+    for _ in 0..100 {
+        hall[peer].send(kind::DATA, &[0; 10]);
+        hall[peer].say_hello();
+        hall[other].send(kind::DATA, &[0; 100]);
+        hall[other].say("hello");
+        hall.for_ms(30);
+    }
+    assert!(hall.count("unsent-unproven") > 50);
+    assert!(hall[peer].is_bound());
 }
 
 #[test]
