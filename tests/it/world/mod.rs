@@ -237,7 +237,7 @@ impl<P: Actor> World<P> {
     /// A counter of a machine.
     #[track_caller]
     pub fn stat(&self, machine: usize, name: &str) -> u64 {
-        let stats = self.nodes[machine].machine.stats();
+        let stats = self.stats(machine);
         let found = stats.iter().find(|(key, _)| *key == name);
         found.unwrap_or_else(|| panic!("no counter {name}")).1
     }

@@ -1,7 +1,8 @@
 //! Section 7: the limits of an address, of who guesses, and of what is written about both.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use super::super::bare::Bare;
 use super::super::bytes::{Datagram, kind, left, login_request, rejected};
 use super::super::hall::{Answer, Hall, Told};
 use super::super::peer::Peer;
@@ -9,6 +10,7 @@ use crate::world::PeerId;
 use crate::world::seeds::seed;
 
 mod guesses;
+mod warnings;
 
 const VERSIONS: [u8; 2] = [1, 2];
 
@@ -401,6 +403,36 @@ fn r133_not_forgotten_before_it_has_all_its_attempts_again() {
         });
         assert_eq!(came, Some(60));
     }
+}
+
+#[test]
+fn r133_as_many_as_by_default() {
+    let mut bare = Bare::with(seed(), |settings| settings.games = 5000);
+    let endpoint = |number: u32| SocketAddr::from((Ipv4Addr::from_bits(0x0B00_0000 + number), 1));
+    let come = |number: u32, bare: &mut Bare| {
+        let cookie = bare.cookie(endpoint(number));
+        let name = format!("n{number}");
+        let hello = Datagram::hello(cookie, b"", name.as_bytes());
+        bare.hear(endpoint(number), &hello.bytes());
+        let answers = bare.sent().map(|(_, bytes)| Datagram::parse(bytes));
+        let answer = answers
+            .filter(|it| matches!(it.kind, kind::SERVER_HELLO | kind::HELLO_REJECTED))
+            .map(|it| (it.kind, it.payload));
+        let answer = answer.last().expect("an answer");
+        if number % 10 == 0 {
+            bare.pass(1);
+        }
+        answer
+    };
+    for number in 0..16_384 {
+        let (kind, _) = come(number, &mut bare);
+        assert_eq!(kind, kind::SERVER_HELLO, "{number}");
+    }
+    for number in 16_384..16_400 {
+        let refused = (kind::HELLO_REJECTED, vec![rejected::TOO_MANY]);
+        assert_eq!(come(number, &mut bare), refused);
+    }
+    assert_eq!(bare.count("sessions"), 16_384);
 }
 
 /// Twenty games, and loopback is limited.
