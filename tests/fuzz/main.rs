@@ -13,7 +13,7 @@ mod service;
 
 /// Mutations of all seeds together.
 const WIRE: usize = 50_000;
-const SERVICE: usize = 20_000;
+const SERVICE: usize = 10_000;
 /// What the scripts come to, all together: where they no longer do, the seeds need care.
 const REACHED: [&str; 22] = [
     "logins",

@@ -19,6 +19,9 @@ pub const ADDRESSES: [&str; 8] = [
     SERVER,
 ];
 
+/// Which of them limits do not hold for.
+pub const UNLIMITED: usize = 5;
+
 /// The longest datagram, and the header of the server's.
 const DATAGRAM_MAX: usize = 1200;
 const HEADER: usize = 18;

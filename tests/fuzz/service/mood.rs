@@ -88,7 +88,9 @@ impl Game for Moody {
             }
             Event::Joined { player, .. } => {
                 let players = &mut self.mood.state().players;
-                assert!(!players.contains(&player), "joined twice");
+                let seat = |it: &Player| (it.game(), it.number());
+                let has_seat = |it: &Player| seat(it) == seat(&player);
+                assert!(!players.iter().any(has_seat), "its seat is taken");
                 players.push(player);
             }
             Event::Left { player, .. } => {

@@ -1,17 +1,18 @@
 //! The service in a small world, and what must hold whatever happens there: it does not panic;
 //! after a tick nothing is still due; nobody who has proven nothing gets more bytes than he sent;
-//! no stream is written to that is closed; who has left does nothing any more; and whoever falls
-//! silent is forgotten.
+//! no stream is written to that is closed; who has left does nothing any more; whoever falls silent
+//! is forgotten, and then there is room again for everybody.
 
 use anteroom::Verdict;
 use anteroom::engine::{Conn, Effect, Env, Input, Machine, Outbox, Seeded, Time};
 use anteroom::protocol::rtyp::{Service, Settings};
 
-use super::endpoint::{ADDRESSES, Endpoint, Session};
+use super::endpoint::{ADDRESSES, Endpoint, Session, UNLIMITED};
 use super::mood::Mood;
 
-/// Streams there can be at once.
-const STREAMS: usize = 6;
+/// Streams there can be at once: as many as the games have room for.
+const STREAMS: usize = 4 * GAMES as usize;
+const GAMES: u32 = 2;
 /// The last addresses are nobody's.
 const STREAM_ADDRESSES: usize = ADDRESSES.len() - 2;
 /// Longer than anything is remembered of whoever is silent.
@@ -28,6 +29,7 @@ pub struct Town {
     out: Outbox,
     streams: [Stream; STREAMS],
     endpoints: [Endpoint; ADDRESSES.len()],
+    is_stopped: bool,
 }
 
 /// A place for a connection.
@@ -45,11 +47,11 @@ struct Stream {
 
 /// What happens to the service.
 impl Town {
-    /// A service with two games that nobody plays.
+    /// A service whose games nobody plays.
     pub fn new() -> Self {
         let mood = Mood::default();
         let settings = Settings {
-            games: 2,
+            games: GAMES,
             ..Settings::default()
         };
         Self {
@@ -60,6 +62,7 @@ impl Town {
             out: Outbox::new(),
             streams: Default::default(),
             endpoints: ADDRESSES.map(Endpoint::new),
+            is_stopped: false,
         }
     }
 
@@ -162,21 +165,42 @@ impl Town {
 
     /// The server is told to stop.
     pub fn stop(&mut self) {
+        self.is_stopped = true;
         self.input(Input::Stop);
         assert!(self.mood.is_empty(), "everybody was sent away");
     }
 
     /// All streams end, nobody says anything any more, and nothing is left but the counters.
     pub fn abandon(mut self) -> Vec<(&'static str, u64)> {
+        self.fall_silent();
+        if !self.is_stopped {
+            self.fill();
+            self.fall_silent();
+        }
+        let stats = self.service.stats();
+        assert!(stats.contains(&("sessions", 0)), "{stats:?}");
+        stats
+    }
+
+    fn fall_silent(&mut self) {
         for stream in 0..STREAMS {
             self.close(stream);
         }
         self.pass(SILENCE_MS);
         assert_eq!(self.service.deadline(), None);
         assert!(self.mood.is_empty(), "the game was not told");
-        let stats = self.service.stats();
-        assert!(stats.contains(&("sessions", 0)), "{stats:?}");
-        stats
+    }
+
+    /// All games are filled from where no limit holds.
+    fn fill(&mut self) {
+        self.mood.change(0);
+        for number in 0..STREAMS {
+            self.streams[number].session = None;
+            self.open(number, UNLIMITED);
+            self.write(number, &[5, 0, 1, 1, 1, 0, b'a' + number as u8]);
+            let has_entered = self.streams[number].session.is_some();
+            assert!(has_entered, "there is no room for number {number}");
+        }
     }
 }
 
