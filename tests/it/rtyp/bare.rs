@@ -10,10 +10,9 @@ use anteroom::protocol::rtyp::{Service, Settings};
 use super::bytes::{Datagram, kind};
 use super::hall::{Chronicler, Shelf, server, settings};
 
-/// The service, its game's diary and the clock.
+/// The service and the clock.
 pub struct Bare {
     pub now: u64,
-    pub shelf: Shelf,
     service: Service,
     dice: Seeded,
     out: Outbox,
@@ -41,7 +40,6 @@ impl Bare {
         let game = Box::new(Chronicler::new(&shelf));
         Self {
             now: 1_000_000,
-            shelf,
             service: Service::new(game, &settings),
             dice: Seeded::new(seed),
             out: Outbox::new(),
@@ -127,10 +125,5 @@ impl Bare {
         let stats = self.service.stats();
         let found = stats.iter().find(|(key, _)| *key == name);
         found.unwrap_or_else(|| panic!("no counter {name}")).1
-    }
-
-    /// When it wants to be woken.
-    pub fn deadline(&self) -> Option<Time> {
-        self.service.deadline()
     }
 }

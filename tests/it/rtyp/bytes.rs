@@ -165,17 +165,6 @@ impl Datagram {
         })
     }
 
-    /// What a client of version 2 sent, from the wire; fails the test if it is none.
-    #[track_caller]
-    pub fn parse_secret(bytes: &[u8]) -> Self {
-        assert_eq!(bytes.get(4), Some(&2), "wrong version");
-        Self::parse_with(bytes, |field| {
-            Token::Secret(u64::from_le_bytes(
-                field[..8].try_into().expect("eight bytes"),
-            ))
-        })
-    }
-
     #[track_caller]
     fn parse_with(bytes: &[u8], session: impl Fn(&[u8]) -> Token) -> Self {
         assert!(bytes.len() >= HEADER, "a datagram of {}", bytes.len());

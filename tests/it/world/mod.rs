@@ -234,6 +234,11 @@ impl<P: Actor> World<P> {
         end
     }
 
+    /// All counters of a machine.
+    pub fn stats(&self, machine: usize) -> Vec<(&'static str, u64)> {
+        self.nodes[machine].machine.stats()
+    }
+
     /// A counter of a machine.
     #[track_caller]
     pub fn stat(&self, machine: usize, name: &str) -> u64 {

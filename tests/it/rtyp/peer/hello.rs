@@ -169,7 +169,7 @@ impl Peer {
     /// Says hello again, or gives up.
     pub(super) fn hello_due(&mut self) {
         let Some(hello) = &mut self.hello else { return };
-        if !hello.due.is_some_and(|due| due <= self.now) {
+        if hello.due.is_none_or(|due| due > self.now) {
             return;
         }
         if self.now >= hello.give_up_at {

@@ -3,23 +3,23 @@
 use anteroom::engine::{Gone, Verdict};
 
 use super::super::bytes::{Datagram, Event, kind, left, login_request, rejected};
-use super::super::hall::{Answer, Hall, SERVICE, Told, address};
+use super::super::hall::{Answer, Hall, SERVICE, Told};
 use super::super::peer::Peer;
 use super::knock;
 use crate::world::PeerId;
 use crate::world::seeds::seed;
 
 /// More than a ghost is silent at least.
-const GHOSTLY_MS: u64 = 3_100;
+pub(super) const GHOSTLY_MS: u64 = 3_100;
 
 /// The first address of a host, or another port of it.
-fn port(host: u8, port: u16) -> String {
+pub(super) fn port(host: u8, port: u16) -> String {
     format!("10.0.0.{host}:{port}")
 }
 
 /// A player of either version from this address, alive for a while and then silent; of version 1
 /// its connection stands.
-fn vanished(hall: &mut Hall, version: u8, name: &str, address: &str) -> PeerId {
+pub(super) fn vanished(hall: &mut Hall, version: u8, name: &str, address: &str) -> PeerId {
     let mut peer = Peer::new(address);
     peer.version = version;
     let peer = hall.enter_as(name, peer);
@@ -29,12 +29,12 @@ fn vanished(hall: &mut Hall, version: u8, name: &str, address: &str) -> PeerId {
 }
 
 /// Somebody of either version who wants in: its number, or why not.
-fn come(hall: &mut Hall, version: u8, name: &str, from: &str) -> Result<u8, u8> {
+pub(super) fn come(hall: &mut Hall, version: u8, name: &str, from: &str) -> Result<u8, u8> {
     let peer = newcomer(hall, version, name, from);
     answered(hall, peer).expect("an answer")
 }
 
-fn newcomer(hall: &mut Hall, version: u8, name: &str, from: &str) -> PeerId {
+pub(super) fn newcomer(hall: &mut Hall, version: u8, name: &str, from: &str) -> PeerId {
     if version == 2 {
         return knock(hall, from, b"", name.as_bytes());
     }
@@ -44,7 +44,7 @@ fn newcomer(hall: &mut Hall, version: u8, name: &str, from: &str) -> PeerId {
     peer
 }
 
-fn answered(hall: &Hall, peer: PeerId) -> Option<Result<u8, u8>> {
+pub(super) fn answered(hall: &Hall, peer: PeerId) -> Option<Result<u8, u8>> {
     let peer = &hall[peer];
     let is_in = peer.is_in().then(|| Ok(peer.player()));
     is_in.or_else(|| peer.rejected().map(Err))
@@ -52,7 +52,7 @@ fn answered(hall: &Hall, peer: PeerId) -> Option<Result<u8, u8>> {
 
 /// What is in the game beside the ghost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scene {
+pub(super) enum Scene {
     Open,
     Full,
     Running,
@@ -156,7 +156,7 @@ fn r95_the_last_of_a_running_game() {
 }
 
 /// Sessions of one address in several games, entered one by one: "g0", "g1" and so on.
-fn family(hall: &mut Hall, count: u16) -> Vec<PeerId> {
+pub(super) fn family(hall: &mut Hall, count: u16) -> Vec<PeerId> {
     let enter = |number: u16| {
         let address = port(1, 5000 + number);
         let peer = hall.enter_as(&format!("g{number}"), Peer::v2(&address));
@@ -501,74 +501,4 @@ fn r99_nobody_else() {
         come(&mut hall, 2, "R9", &port(1, 6000)),
         Err(rejected::NAME_TAKEN)
     );
-}
-
-#[test]
-fn a_client_that_was_killed_comes_back() {
-    for version in [1, 2] {
-        for scene in [Scene::Open, Scene::Full, Scene::Running] {
-            for (from, after_ms, within_ms) in [
-                (port(1, 5000), 4000, 1000),
-                (port(1, 6000), 4000, 1000),
-                (port(1, 5000), 0, 8000),
-            ] {
-                // In a game that runs there is no way back for whose session ended: in version 1 by
-                // TCP, in version 2 because it says bye to the old one (R124).
-                if scene == Scene::Running && (version == 1 || after_ms == 0) {
-                    continue;
-                }
-                let mut hall = Hall::new(seed());
-                let witness = hall.enter("witness", 9);
-                let mut peer = Peer::new(&port(1, 5000));
-                peer.version = version;
-                let killed = hall.enter_as("R9", peer);
-                let more = if scene == Scene::Full { 2 } else { 0 };
-                (2..2 + more).for_each(|host| drop(hall.enter(&format!("p{host}"), host)));
-                if scene == Scene::Running {
-                    hall[witness].event(Event::start());
-                }
-                hall.for_ms(2000);
-                hall[killed].die();
-                hall.for_ms(after_ms);
-                let mut peer = Peer::new(&from);
-                peer.version = version;
-                let back = hall.add(peer);
-                hall[back].login("R9");
-                hall.until(within_ms, |world| world[back].is_bound());
-                assert_eq!(
-                    hall[back].player(),
-                    1,
-                    "{version} {scene:?} {from} {after_ms}"
-                );
-                hall[back].say("here again");
-                hall.settle();
-                let said = Event::said(1, "here again");
-                assert_eq!(hall[witness].events().last(), Some(&said));
-                hall.for_ms(20_000);
-                assert!(hall[back].is_bound() && hall[witness].is_bound());
-            }
-        }
-    }
-}
-
-#[test]
-fn a_client_that_was_killed_and_knows_nothing_of_old_sessions_comes_back_too() {
-    // It takes the first ServerHello for its own, cannot make itself heard (its numbers are old),
-    // and says hello again when its Pings stay unanswered: by then the session is a ghost.
-    let mut hall = Hall::new(seed());
-    let killed = hall.enter_2("R9", 1);
-    let other = hall.enter_2("other", 2);
-    hall[other].event(Event::start());
-    hall.for_ms(2000);
-    hall[killed].die();
-    let died_at = hall.now();
-    let mut back = knock(&mut hall, &address(1), b"", b"R9");
-    assert_eq!(hall[back].secret(), hall[killed].secret());
-    while hall.count("ghosts-ended") == 0 {
-        assert!(hall.now() - died_at < 8000, "locked out");
-        hall.for_ms(500);
-        back = knock(&mut hall, &address(1), b"", b"R9");
-    }
-    assert_ne!(hall[back].secret(), hall[killed].secret());
-    assert_eq!(hall[back].player(), 0);
 }

@@ -419,7 +419,7 @@ fn r133_as_many_as_by_default() {
             .filter(|it| matches!(it.kind, kind::SERVER_HELLO | kind::HELLO_REJECTED))
             .map(|it| (it.kind, it.payload));
         let answer = answer.last().expect("an answer");
-        if number % 10 == 0 {
+        if number.is_multiple_of(10) {
             bare.pass(1);
         }
         answer

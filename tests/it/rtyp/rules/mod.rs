@@ -9,14 +9,17 @@ mod framing;
 mod games;
 mod ghosts;
 mod hello;
+mod hello_again;
 mod judging;
 mod lanes;
 mod limits;
 mod liveness;
 mod login;
 mod proof;
+mod returning;
 mod roaming;
 mod telling;
+mod thieves;
 
 use super::hall::Hall;
 use super::peer::Peer;

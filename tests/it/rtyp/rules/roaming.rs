@@ -3,22 +3,22 @@
 use std::net::SocketAddr;
 
 use super::super::bytes::{Datagram, Event, Token, event, kind};
-use super::super::hall::{Hall, SERVICE, address, server};
+use super::super::hall::{Hall, SERVICE, address};
 use super::super::peer::Peer;
 use crate::world::PeerId;
 use crate::world::link::Weather;
 use crate::world::seeds::{seed, seeds};
 
 /// Where the player comes to.
-const ELSEWHERE: &str = "10.7.7.7:7000";
+pub(super) const ELSEWHERE: &str = "10.7.7.7:7000";
 
-fn elsewhere() -> SocketAddr {
+pub(super) fn elsewhere() -> SocketAddr {
     ELSEWHERE.parse().expect("an address")
 }
 
 /// A player that answers Pings and does nothing else, somebody at another endpoint who does
 /// nothing, and one more player.
-fn quiet() -> (Hall, PeerId, PeerId, PeerId) {
+pub(super) fn quiet() -> (Hall, PeerId, PeerId, PeerId) {
     let mut hall = Hall::new(seed());
     let other = hall.enter("other", 2);
     let peer = hall.enter_2_silent("R9", 1);
@@ -28,20 +28,20 @@ fn quiet() -> (Hall, PeerId, PeerId, PeerId) {
 }
 
 /// The Pings that came to somebody without a session: when, and their nonces.
-fn asked(hall: &Hall, stranger: PeerId) -> Vec<(u64, Datagram)> {
+pub(super) fn asked(hall: &Hall, stranger: PeerId) -> Vec<(u64, Datagram)> {
     let dropped = hall[stranger].dropped.iter();
     let pings = dropped.map(|(at, bytes)| (*at, Datagram::parse(bytes)));
     pings.filter(|(_, it)| it.kind == kind::PING).collect()
 }
 
 /// What the player would send next, sent from elsewhere.
-fn speak(hall: &mut Hall, peer: PeerId, kind: u8, payload: &[u8]) {
+pub(super) fn speak(hall: &mut Hall, peer: PeerId, kind: u8, payload: &[u8]) {
     let bytes = hall[peer].talk_mut().datagram(kind, payload).bytes();
     hall[peer].raw_from(elsewhere(), &bytes);
 }
 
 /// Answers the newest Ping that came to the other endpoint.
-fn answer(hall: &mut Hall, peer: PeerId, stranger: PeerId) {
+pub(super) fn answer(hall: &mut Hall, peer: PeerId, stranger: PeerId) {
     let newest = asked(hall, stranger)
         .last()
         .expect("a Ping")
@@ -51,7 +51,7 @@ fn answer(hall: &mut Hall, peer: PeerId, stranger: PeerId) {
     speak(hall, peer, kind::PONG, &newest);
 }
 
-fn has_moved(hall: &Hall) -> bool {
+pub(super) fn has_moved(hall: &Hall) -> bool {
     hall.count("moves") == 1
 }
 
@@ -109,61 +109,26 @@ fn r100_only_with_secret_new_and_well_formed() {
     assert!(old);
     let v1 = hall.enter_as("old", Peer::silent(&address(3)));
     let shared = hall[v1].token();
-    let wrong = [
-        (
-            Datagram::secret(kind::DATA, secret ^ 1, b"x").sequence(next),
-            "ignored-unbound",
-        ),
-        (
-            Datagram::secret(kind::DATA, public, b"x").sequence(next),
-            "ignored-unbound",
-        ),
-        (
-            Datagram::secret(kind::DATA, shared.into(), b"x").sequence(next),
-            "ignored-unbound",
-        ),
-        (
-            Datagram::secret(kind::DATA, 0, b"x").sequence(next),
-            "ignored-unbound",
-        ),
-        (
-            Datagram::new(kind::DATA, secret as u32, b"x").sequence(next),
-            "ignored-unbound",
-        ),
-        (
-            Datagram::secret(kind::DATA, secret, b"x").sequence(0),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::DATA, secret, b"x").sequence(next - 1),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::DATA, secret, b"x").sequence(next ^ 0x8000),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(99, secret, b"x").sequence(next),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::CONNECT, secret, b"").sequence(next),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::SERVER_BYE, secret, &[1]).sequence(next),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::PING, secret, &[0; 3]).sequence(next),
-            "ignored-candidate",
-        ),
-        (
-            Datagram::secret(kind::EVENTS, secret, torn).sequence(next),
-            "ignored-candidate",
-        ),
+    let unbound = [
+        Datagram::secret(kind::DATA, secret ^ 1, b"x").sequence(next),
+        Datagram::secret(kind::DATA, public, b"x").sequence(next),
+        Datagram::secret(kind::DATA, shared.into(), b"x").sequence(next),
+        Datagram::secret(kind::DATA, 0, b"x").sequence(next),
+        Datagram::new(kind::DATA, secret as u32, b"x").sequence(next),
     ];
-    for (datagram, counter) in wrong {
+    let refused = [
+        Datagram::secret(kind::DATA, secret, b"x").sequence(0),
+        Datagram::secret(kind::DATA, secret, b"x").sequence(next - 1),
+        Datagram::secret(kind::DATA, secret, b"x").sequence(next ^ 0x8000),
+        Datagram::secret(99, secret, b"x").sequence(next),
+        Datagram::secret(kind::CONNECT, secret, b"").sequence(next),
+        Datagram::secret(kind::SERVER_BYE, secret, &[1]).sequence(next),
+        Datagram::secret(kind::PING, secret, &[0; 3]).sequence(next),
+        Datagram::secret(kind::EVENTS, secret, torn).sequence(next),
+    ];
+    let unbound = unbound.iter().map(|it| (it, "ignored-unbound"));
+    let refused = refused.iter().map(|it| (it, "ignored-candidate"));
+    for (datagram, counter) in unbound.chain(refused) {
         let before = hall.count(counter);
         hall[peer].raw_from(elsewhere(), &datagram.bytes());
         hall.for_ms(20);
@@ -234,7 +199,7 @@ fn r101_both_are_asked() {
     let pings = hall[peer].talk().log[before..].iter();
     let pings = pings.filter(|got| got.datagram.kind == kind::PING);
     let times: Vec<u64> = pings.map(|got| got.at - start).collect();
-    let expected: Vec<u64> = (0..19).map(|n| 10 + n * 100).collect();
+    let expected: Vec<u64> = (0..38).map(|n| 10 + n * 50).collect();
     assert_eq!(times, expected);
     // All are of the one numbering of the server.
     let theirs = asked(&hall, stranger)
@@ -327,7 +292,7 @@ fn r102_the_new_endpoint_is_proven_for_ten_seconds() {
     hall.until(2000, |world| world.stat(SERVICE, "moves") == 1);
     let moved_at = hall.now();
     let came = |hall: &Hall| hall[stranger].dropped.len();
-    let mut send = |hall: &mut Hall| {
+    let send = |hall: &mut Hall| {
         let before = came(hall);
         hall.act(move |replies| replies.send(player, &[&[0; 1000]]))
             .expect("it is there");
@@ -400,114 +365,6 @@ fn r103_not_while_its_owner_speaks() {
     answer(&mut hall, peer, stranger);
     hall.for_ms(1200);
     assert!(has_moved(&hall));
-}
-
-/// A thief has copied a datagram of the player that the server has not seen, replays it from
-/// elsewhere and answers each Ping in the player's name as well as it can.
-fn theft(seed: u64, loss: u64, is_busy: bool) -> u64 {
-    let mut hall = Hall::new(seed);
-    let other = hall.enter("other", 2);
-    let peer = hall.enter_2("R9", 1);
-    hall.settle();
-    hall.for_ms(2000);
-    let thief = hall.add(Peer::v2_silent(ELSEWHERE));
-    let udp = hall[peer].udp;
-    for (from, to) in [(udp, server()), (server(), udp)] {
-        hall.net.link(from, to).weather = Weather {
-            loss,
-            ..Weather::clear(20)
-        };
-    }
-    hall[peer].talk_mut().strict = false;
-    let mut lost = hall[peer].talk_mut().datagram(kind::DATA, b"x");
-    let (secret, first) = (hall[peer].secret(), lost.sequence);
-    let mut answered = 0;
-    for round in 0..600_u16 {
-        if is_busy && round % 3 == 0 {
-            hall[peer].send(kind::DATA, b"playing");
-        }
-        // It takes whatever number is new by now: it knows the secret of what it copied.
-        lost.sequence = first.wrapping_add(round % 32 * 4);
-        hall[thief].raw(&lost.bytes());
-        let pings = asked(&hall, thief);
-        for (_, ping) in &pings[answered..] {
-            let mut pong = Datagram::secret(kind::PONG, secret, &ping.payload);
-            pong.sequence = hall[peer].talk().numbers_used() as u16 + 3 + round % 7;
-            hall[thief].raw(&pong.bytes());
-        }
-        answered = pings.len();
-        hall.for_ms(50);
-    }
-    assert!(answered > 20, "the thief was asked {answered} times");
-    hall[other].say("still there?");
-    hall.for_ms(3000);
-    assert_eq!(
-        hall[peer].events().last(),
-        Some(&Event::said(0, "still there?"))
-    );
-    hall.count("moves")
-}
-
-/// Of a thousand datagrams so many are lost each way: of ten round trips three fail.
-const THIRD_LOST: u64 = 163;
-
-#[test]
-fn a_thief_who_knows_the_secret_gets_nothing_from_who_answers() {
-    for is_busy in [false, true] {
-        for loss in [0, THIRD_LOST] {
-            seeds(5, |seed| {
-                assert_eq!(theft(seed, loss, is_busy), 0, "seed {seed}")
-            });
-        }
-    }
-}
-
-/// A datagram that the server has not seen is replayed from elsewhere, once, and each Ping that
-/// this draws is answered, while its owner says nothing by itself. How often the session moved.
-fn replay(seed: u64, loss: u64) -> u64 {
-    let mut hall = Hall::new(seed);
-    let peer = hall.enter_2("R9", 1);
-    hall.for_ms(2000);
-    hall[peer].talk_mut().strict = false;
-    let thief = hall.add(Peer::v2_silent(ELSEWHERE));
-    let udp = hall[peer].udp;
-    for (from, to) in [(udp, server()), (server(), udp)] {
-        hall.net.link(from, to).weather = Weather {
-            loss,
-            ..Weather::clear(20)
-        };
-    }
-    let lost = hall[peer].talk_mut().datagram(kind::DATA, &[0; 200]);
-    let secret = hall[peer].secret();
-    hall[thief].raw(&lost.bytes());
-    let mut answered = 0;
-    for _ in 0..300 {
-        hall.for_ms(10);
-        let pings = asked(&hall, thief);
-        for (_, ping) in &pings[answered..] {
-            let mut pong = Datagram::secret(kind::PONG, secret, &ping.payload);
-            pong.sequence = lost.sequence.wrapping_add(1);
-            hall[thief].raw(&pong.bytes());
-        }
-        answered = pings.len();
-    }
-    assert!(answered > 3, "it was asked {answered} times");
-    assert!(hall[peer].is_bound());
-    hall.count("moves")
-}
-
-#[test]
-fn a_replayed_datagram_moves_nothing_also_while_its_owner_is_idle() {
-    for loss in [0, THIRD_LOST] {
-        seeds(100, |seed| {
-            assert_eq!(replay(seed, loss), 0, "seed {seed}, loss {loss}")
-        });
-    }
-    // Where three of ten datagrams are lost each way, ten questions in a row stay unanswered once
-    // in 800 times: for so long the owner has not spoken.
-    let moved: u64 = (1..=200).map(|seed| replay(seed, 300)).sum();
-    println!("at 30 % each way {moved} of 200 thefts succeed");
-    assert!(moved <= 6, "{moved} of 200");
 }
 
 #[test]
