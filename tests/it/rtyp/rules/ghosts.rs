@@ -71,7 +71,9 @@ fn r95_a_ghost_of_the_same_name() {
                 let witness = hall.enter("witness", 9);
                 let ghost = vanished(&mut hall, old, "R9", &port(1, 5000));
                 let more = if scene == Scene::Full { 2 } else { 0 };
-                (2..2 + more).for_each(|host| drop(hall.enter(&format!("p{host}"), host)));
+                for host in 2..2 + more {
+                    hall.enter(&format!("p{host}"), host);
+                }
                 if scene == Scene::Running {
                     hall[witness].event(Event::start());
                 }
@@ -282,7 +284,9 @@ fn r97_a_ghost_at_the_endpoint() {
     // In a full game there is no number for another name, and the ghost stays.
     let mut hall = Hall::new(seed());
     vanished(&mut hall, 2, "R9", &port(1, 5000));
-    (2..5).for_each(|host| drop(hall.enter(&format!("p{host}"), host)));
+    for host in 2..5 {
+        hall.enter(&format!("p{host}"), host);
+    }
     hall.for_ms(GHOSTLY_MS);
     assert_eq!(
         come(&mut hall, 2, "other", &port(1, 5000)),
@@ -394,7 +398,9 @@ fn r98_a_ghost_that_ended_by_itself_stands_in_nobodys_way() {
     for from in [port(1, 5000), port(1, 6000)] {
         for version in [1, 2] {
             let mut hall = Hall::new(seed());
-            (2..5).for_each(|host| drop(hall.enter(&format!("p{host}"), host)));
+            for host in 2..5 {
+                hall.enter(&format!("p{host}"), host);
+            }
             vanished(&mut hall, 2, "R9", &port(1, 5000));
             hall.for_ms(8000);
             hall.shelf.open().answer = Answer::Wait;

@@ -63,10 +63,10 @@ fn r130_hosts_of_one_network_share_its_limits() {
     for version in VERSIONS {
         let mut hall = limited(&[]);
         for number in 0..5 {
-            let host = ["2001:db8::1", "2001:db8::ffff:2"][usize::from(number % 2)];
+            let host = ["2001:db8::1", "2001:db8::8000:0:0:2"][usize::from(number % 2)];
             assert!(come(&mut hall, version, host, number).is_ok());
         }
-        for host in ["2001:db8::1", "2001:db8::ffff:2", "2001:db8::3"] {
+        for host in ["2001:db8::1", "2001:db8::8000:0:0:2", "2001:db8::3"] {
             assert_eq!(come(&mut hall, version, host, 9), TOO_MANY);
         }
         assert_eq!(hall.addresses.tracked(), 1);

@@ -27,7 +27,9 @@ fn a_client_that_was_killed_comes_back() {
                 peer.version = version;
                 let killed = hall.enter_as("R9", peer);
                 let more = if scene == Scene::Full { 2 } else { 0 };
-                (2..2 + more).for_each(|host| drop(hall.enter(&format!("p{host}"), host)));
+                for host in 2..2 + more {
+                    hall.enter(&format!("p{host}"), host);
+                }
                 if scene == Scene::Running {
                     hall[witness].event(Event::start());
                 }
