@@ -31,6 +31,8 @@ const STRANGERS: usize = 4_096;
 /// Hellos of a flood that come in a millisecond: far more than are answered, or as many as are.
 const CROWDED: usize = 1_000;
 const SPARSE: usize = 10;
+/// Hellos that use up what was saved of a budget of 20000 a second, if they come all too fast.
+const SAVED: usize = 100_000;
 /// Addresses that come one after another.
 const CROWD: usize = 1_000_000;
 /// What the table may take at any time, in MiB.
@@ -72,7 +74,7 @@ fn machine(report: &mut Report) {
         let mut driven = Driven::new(Box::new(Echo), 1, Limits::default());
         let mut come = Strangers::new(each_ms);
         // What was saved up of a budget is used up first.
-        come.feed(&mut driven, bytes, 2 * STRANGERS * CROWDED / each_ms);
+        come.feed(&mut driven, bytes, SAVED);
         let (before, fed) = (driven.count(counter), come.count);
         let pairs = over_receive(report, |count| come.feed(&mut driven, bytes, count));
         let counted = (driven.count(counter) - before) as f64 / (come.count - fed) as f64;

@@ -44,6 +44,8 @@ pub struct Outcome {
     /// Of all who are in: after how long, and how often each had said hello.
     entered: Vec<(Duration, u32)>,
     resident_kib: [u64; 2],
+    /// What it cost the program.
+    cpu: Duration,
     numbers: Numbers,
 }
 
@@ -57,15 +59,18 @@ impl Siege {
         // Who answers this has taken the hellos before it.
         server.numbers();
         let before_kib = server.program.resident_kib();
+        let cpu_before = server.program.cpu();
         let (sent, lasted, entered) = self.besiege(&mut sender, udp);
         let numbers = server.numbers();
         let after_kib = server.program.resident_kib();
+        let cpu = server.program.cpu() - cpu_before;
         server.end();
         Outcome {
             sent,
             lasted,
             entered,
             resident_kib: [before_kib, after_kib],
+            cpu,
             numbers,
         }
     }
@@ -150,11 +155,12 @@ impl fmt::Display for Outcome {
         let [before, after] = self.resident_kib;
         write!(
             f,
-            "{} hellos in {seconds:.1} s ({rate:.0}/s, {} taken, {} answered); a try has odds of \
-             {:.3}; {before} KiB resident before, {after} KiB after; in:",
+            "{} hellos in {seconds:.1} s ({rate:.0}/s, {} taken, {} answered, at {:.0} % of a \
+             processor); a try has odds of {:.3}; {before} KiB resident before, {after} KiB after; in:",
             self.sent,
             self.numbers.of("datagrams-in"),
             self.numbers.of("challenges"),
+            100.0 * self.cpu.as_secs_f64() / seconds,
             (BUDGET / rate).min(1.0),
         )?;
         for (at, tries) in &self.entered {
