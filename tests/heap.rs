@@ -14,6 +14,8 @@ mod machine;
 
 #[path = "heap/clients.rs"]
 mod clients;
+#[path = "heap/hellos.rs"]
+mod hellos;
 #[path = "heap/server.rs"]
 mod server;
 

@@ -3,16 +3,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anteroom::engine::{Effect, Env, Input, Machine, Outbox, Path, Seeded, Time};
+use anteroom::engine::{Conn, Effect, Env, Input, Machine, Outbox, Path, Seeded, Time};
 use anteroom::guard::limit::Addresses;
 use anteroom::protocol::rtyp::{Service, Settings};
 
-use super::bytes::{Datagram, kind};
+use super::bytes::{Datagram, Said, kind, login_request};
 use super::hall::{Chronicler, Shelf, server, settings};
 
-/// The service and the clock.
+/// The service, its game's diary and the clock.
 pub struct Bare {
     pub now: u64,
+    pub shelf: Shelf,
     service: Service,
     dice: Seeded,
     out: Outbox,
@@ -40,6 +41,7 @@ impl Bare {
         let game = Box::new(Chronicler::new(&shelf));
         Self {
             now: 1_000_000,
+            shelf,
             service: Service::new(game, &settings),
             dice: Seeded::new(seed),
             out: Outbox::new(),
@@ -119,11 +121,54 @@ impl Bare {
         u64::from_le_bytes(answer.payload[..].try_into().expect("a cookie"))
     }
 
+    /// Somebody of either version comes in and is bound; returns its token. Its datagram 0 is sent.
+    #[track_caller]
+    pub fn enter(&mut self, version: u8, endpoint: SocketAddr, name: &str) -> u64 {
+        if version == 2 {
+            let hello = Datagram::hello(self.cookie(endpoint), b"", name.as_bytes());
+            self.hear(endpoint, &hello.bytes());
+            let answer = self.answer().expect("a ServerHello");
+            let secret = answer.payload[..8].try_into().expect("eight bytes");
+            let secret = u64::from_le_bytes(secret);
+            self.hear(endpoint, &Datagram::secret(kind::ACK, secret, &[]).bytes());
+            return secret;
+        }
+        let conn = Conn {
+            slot: 0,
+            generation: 0,
+        };
+        self.input(Input::Opened {
+            conn,
+            peer: endpoint,
+        });
+        let request = login_request(1, name.as_bytes());
+        self.input(Input::Stream {
+            conn,
+            bytes: &request,
+        });
+        let said = self.out.effects().find_map(|effect| match effect {
+            Effect::Stream { bytes, .. } => Some(Said::parse(&bytes[2..])),
+            _ => None,
+        });
+        let Some(Said::Accepted { session, .. }) = said else {
+            panic!("not let in: {said:?}")
+        };
+        self.hear(
+            endpoint,
+            &Datagram::new(kind::CONNECT, session, &[]).bytes(),
+        );
+        session.into()
+    }
+
     /// A counter.
     #[track_caller]
     pub fn count(&self, name: &str) -> u64 {
         let stats = self.service.stats();
         let found = stats.iter().find(|(key, _)| *key == name);
         found.unwrap_or_else(|| panic!("no counter {name}")).1
+    }
+    /// When it wants to be woken.
+    pub fn deadline(&self) -> Option<Time> {
+        self.service.deadline()
     }
 }

@@ -6,6 +6,7 @@ pub mod bytes;
 pub mod client;
 mod conversation;
 pub mod dice;
+mod floods;
 pub mod hall;
 pub mod host;
 pub mod peer;
