@@ -397,6 +397,83 @@ fn r44_a_handle_of_another_service_is_a_strangers() {
     assert_eq!(hall.act(move |replies| replies.kick(own)), Ok(()));
 }
 
+#[test]
+fn r44_handles_of_either_version_go_stale_however_it_ended() {
+    let ways: [fn(&mut Hall, PeerId); 4] = [
+        |hall, peer| hall[peer].leave(),
+        |hall, peer| drop(hall[peer].send(99, &[])),
+        |hall, peer| {
+            hall[peer].die();
+            hall.for_ms(11_000);
+        },
+        |hall, _| {
+            let player = hall.handle("R9");
+            assert_eq!(hall.act(move |replies| replies.kick(player)), Ok(()));
+        },
+    ];
+    for way in ways {
+        for (old, new) in [(1, 2), (2, 1), (2, 2)] {
+            let mut hall = Hall::new(seed());
+            let enter = |hall: &mut Hall, version: u8, host: u8| match version {
+                1 => hall.enter("R9", host),
+                _ => hall.enter_2("R9", host),
+            };
+            let gone = enter(&mut hall, old, 1);
+            let stale = hall.handle("R9");
+            hall.settle();
+            way(&mut hall, gone);
+            hall.settle();
+            let results = hall.act(move |replies| {
+                assert_eq!(replies.kick(stale), Err(Gone));
+                replies.send(stale, &[b"to nobody"])
+            });
+            assert_eq!(results, Err(Refusal::Gone), "when nobody has its number");
+            let heir = enter(&mut hall, new, 2);
+            hall.settle();
+            assert_eq!(hall[heir].player(), stale.number());
+            let results = hall.act(move |replies| {
+                assert_eq!(replies.kick(stale), Err(Gone));
+                let said = replies.chat(stale, 0, "x");
+                [
+                    replies.send(stale, &[b"x"]),
+                    said,
+                    replies.custom(stale, &[b"x"]),
+                ]
+            });
+            assert_eq!(results, [Err(Refusal::Gone); 3]);
+            hall.settle();
+            assert!(hall[heir].is_bound());
+            assert_eq!(hall[heir].events(), []);
+            assert_eq!(hall[heir].count(kind::DATA), 0);
+            let tickets = hall.shelf.open().tickets.clone();
+            for ticket in tickets {
+                assert_eq!(hall.answer(ticket, Verdict::Refuse), Err(Gone));
+            }
+        }
+    }
+}
+
+#[test]
+fn r44_the_ticket_of_a_hello_goes_stale() {
+    let mut hall = Hall::new(seed());
+    hall.shelf.open().answer = Answer::Wait;
+    let peer = super::knock(&mut hall, &address(1), b"", b"R9");
+    let ticket = hall.shelf.open().tickets[0];
+    hall.for_ms(4100);
+    assert_eq!(hall[peer].rejected(), Some(rejected::REFUSED));
+    assert_eq!(hall.answer(ticket, Verdict::Admit), Err(Gone));
+    // Somebody else waits in its place, with its name and from its endpoint.
+    hall[peer].say_hello();
+    hall.settle();
+    assert_eq!(hall.answer(ticket, Verdict::Admit), Err(Gone));
+    assert!(!hall[peer].is_in());
+    let ticket = hall.shelf.open().tickets[1];
+    assert_eq!(hall.answer(ticket, Verdict::Admit), Ok(()));
+    assert_eq!(hall.answer(ticket, Verdict::Admit), Err(Gone));
+    hall.settle();
+    assert!(hall[peer].is_in());
+}
+
 /// A game that wants to be woken every 50 ms, and forgets once to say when next.
 struct Clockwork {
     due: Time,
