@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::PATIENCE;
 use crate::flood::hello::Newcomer;
 use crate::flood::sender::{Sender, address, junk};
 use crate::flood::watched::Watched;
@@ -114,13 +115,15 @@ fn a_standard_error_that_nobody_reads_stops_nothing_in_a_flood() {
     let (tcp, udp) = (server.tcp(), server.udp());
     let (mut one, mut two) = (Player::enter(tcp, "one"), Player::enter(tcp, "two"));
 
-    let is_over = AtomicBool::new(false);
+    let (began, is_over) = (Instant::now(), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut sender = Sender::new(udp).expect("a socket");
-            sender.flood(Some(RATE), |_| is_over.load(Ordering::Acquire), junk);
+            // It ends also where nobody says so, because the test has failed.
+            let is_late = || began.elapsed() >= 2 * PATIENCE;
+            let is_over = |_| is_over.load(Ordering::Acquire) || is_late();
+            sender.flood(Some(RATE), is_over, junk);
         });
-        let began = Instant::now();
         let mut rounds = 0..;
         while began.elapsed() < LASTS {
             for round in rounds.by_ref().take(2) {
