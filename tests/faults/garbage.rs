@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bytes::{Datagram, MAGIC, login_request};
-use crate::player::{Login, Player, connect, exchange, is_open_and_silent};
+use crate::player::{Login, Player, connect, exchange, exchange_in_a_flood, is_open_and_silent};
 use crate::program::{Program, until};
 
 const LASTS: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ fn garbage_on_every_port_disturbs_nobody() {
     let mut rounds = 1..;
     while Instant::now() < end {
         for round in rounds.by_ref().take(2) {
-            exchange(&mut one, &mut two, round);
+            exchange_in_a_flood(&mut one, &mut two, round);
         }
         one.play_until(Instant::now() + Duration::from_millis(10));
         two.play_until(Instant::now() + Duration::from_millis(10));

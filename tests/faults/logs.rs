@@ -14,7 +14,7 @@ use crate::PATIENCE;
 use crate::flood::hello::Newcomer;
 use crate::flood::sender::{Sender, address, junk};
 use crate::flood::watched::Watched;
-use crate::player::{Player, exchange};
+use crate::player::{Player, exchange_in_a_flood};
 use crate::program::{Program, anteroom};
 
 const LASTS: Duration = Duration::from_secs(3);
@@ -127,7 +127,7 @@ fn a_standard_error_that_nobody_reads_stops_nothing_in_a_flood() {
         let mut rounds = 0..;
         while began.elapsed() < LASTS {
             for round in rounds.by_ref().take(2) {
-                exchange(&mut one, &mut two, round);
+                exchange_in_a_flood(&mut one, &mut two, round);
             }
             one.play_until(Instant::now() + Duration::from_millis(10));
             two.play_until(Instant::now() + Duration::from_millis(10));
