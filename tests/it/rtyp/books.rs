@@ -18,6 +18,8 @@ pub struct Stay {
     pub hears: Vec<Event>,
     /// What it said in chat, as the game was told.
     pub said: Vec<String>,
+    /// Whether the game ran when it joined cannot be told from here.
+    pub is_unsure: bool,
 }
 
 /// All stays, and who is there now.
@@ -28,6 +30,10 @@ pub struct Books {
     there: BTreeMap<(u32, u8), usize>,
     seen: HashSet<Player>,
     running: HashSet<u32>,
+    /// Seats whose players somebody was to come in place of.
+    inherited: HashSet<(u32, u8)>,
+    /// Games whose last player was such a one: they are open again if its heir still waited then.
+    unsure: HashSet<u32>,
 }
 
 impl Books {
@@ -46,6 +52,7 @@ impl Books {
                     books.there
                 );
                 books.running.clear();
+                books.unsure.clear();
             }
             books.enter(told);
         }
@@ -61,7 +68,7 @@ impl Books {
         match told {
             Told::Connecting { player, name, .. } => {
                 assert!(player.number() <= 3);
-                self.is_free(*player, name);
+                self.is_free_or_its_ghosts(*player, name);
             }
             Told::Joined { player, name } => self.joined(*player, name),
             Told::Left { player, reason } => self.left(*player, *reason),
@@ -105,6 +112,7 @@ impl Books {
             left: false,
             hears,
             said: Vec::new(),
+            is_unsure: self.unsure.contains(&player.game()),
         });
     }
 
@@ -112,7 +120,11 @@ impl Books {
         let stay = self.here(player);
         assert!(reason <= 4);
         self.stays[stay].left = true;
-        self.there.remove(&(player.game(), player.number()));
+        let seat = (player.game(), player.number());
+        self.there.remove(&seat);
+        if self.inherited.remove(&seat) && self.game(player.game()).is_empty() {
+            self.unsure.insert(player.game());
+        }
         self.others(player, &Event::left(player.number(), reason));
     }
 
@@ -132,6 +144,18 @@ impl Books {
             let stay = &self.stays[stay];
             assert_ne!(stay.player.number(), player.number(), "the number is taken");
             assert_ne!(stay.name, name, "the name is taken");
+        }
+    }
+
+    /// Fails if somebody has the number or the name and not both.
+    fn is_free_or_its_ghosts(&mut self, player: Player, name: &str) {
+        for stay in self.game(player.game()) {
+            let stay = &self.stays[stay];
+            let has_number = stay.player.number() == player.number();
+            assert_eq!(has_number, stay.name == name, "{name} is no heir");
+            if has_number {
+                self.inherited.insert((player.game(), player.number()));
+            }
         }
     }
 
