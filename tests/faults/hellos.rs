@@ -6,6 +6,7 @@ use crate::flood::siege::Siege;
 
 #[test]
 fn twenty_thousand_hellos_a_second_leave_nothing_and_keep_nobody_out() {
+    let _alone = crate::alone();
     let outcome = Siege {
         rate: Some(20_000),
         hellos: 40_000,
@@ -20,6 +21,7 @@ fn twenty_thousand_hellos_a_second_leave_nothing_and_keep_nobody_out() {
 
 #[test]
 fn as_many_hellos_as_can_be_sent_leave_nothing_and_somebody_gets_in() {
+    let _alone = crate::alone();
     let outcome = Siege {
         rate: None,
         hellos: 200_000,

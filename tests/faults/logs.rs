@@ -31,6 +31,7 @@ const NONBLOCK: i32 = 0o4000;
 
 #[test]
 fn many_addresses_have_no_more_lines_than_the_budget_that_all_share() {
+    let _alone = crate::alone();
     let flooded = Flooded::by(address, Some(RATE));
     let lines = flooded.lines_of_each();
     assert!(lines.len() as f64 >= LINES * LASTS.as_secs_f64(), "used");
@@ -39,11 +40,13 @@ fn many_addresses_have_no_more_lines_than_the_budget_that_all_share() {
 
 #[test]
 fn nor_have_they_when_as_much_comes_as_can_be_sent() {
+    let _alone = crate::alone();
     Flooded::by(address, None);
 }
 
 #[test]
 fn an_address_has_no_more_lines_than_its_own_budget() {
+    let _alone = crate::alone();
     let loud = |number: u64| IpAddr::from([127, 9, 9, number as u8 % 5]);
     let flooded = Flooded::by(loud, Some(RATE));
     let more = flooded.lasted.as_secs() as usize / 10 + 1;
@@ -106,6 +109,7 @@ impl Flooded {
 
 #[test]
 fn a_standard_error_that_nobody_reads_stops_nothing_in_a_flood() {
+    let _alone = crate::alone();
     let (mut unread, writer) = io::pipe().expect("a pipe");
     let filling = fill(&writer);
     let mut command = anteroom(&["--bind", "127.0.0.1", "--games", "2"]);

@@ -87,6 +87,7 @@ fn r28_everybody_hears_logout_though_they_were_talking() {
 
 #[test]
 fn r28_a_flood_does_not_delay_the_farewell() {
+    let _alone = crate::alone();
     let server = Program::start(&[]);
     let mut player = Player::enter(server.tcp(), "player");
     let flood = Flood::new(player.server);
