@@ -22,7 +22,9 @@ pub mod time;
 pub mod wheel;
 
 pub use entropy::{Entropy, NoEntropy, Seeded};
-pub use event::{Event, Game, Gone, Player, Refusal, Replies, Ticket, Verdict};
+pub use event::{
+    Component, Entity, Event, Game, Gone, Player, Refusal, Replies, Secret, Ticket, Verdict,
+};
 pub use outbox::{Close, Credit, Effect, Outbox, Path};
 pub use slots::Key;
 pub use time::Time;

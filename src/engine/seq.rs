@@ -96,6 +96,84 @@ impl Window {
     }
 }
 
+/// Which of the last 1024 ids were received: for a peer that repeats itself late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    newest: Option<u16>,
+    /// A bit for each id, at its place modulo 1024.
+    bits: [u64; HISTORY as usize / 64],
+}
+
+/// How many ids a [`History`] knows, the newest included.
+pub const HISTORY: u16 = 1024;
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            bits: [0; HISTORY as usize / 64],
+        }
+    }
+}
+
+impl History {
+    /// What `id` is, were it to arrive now. Changes nothing.
+    pub fn judge(&self, id: u16) -> Arrival {
+        let Some(newest) = self.newest else {
+            return Arrival::New;
+        };
+        let ahead = distance(newest, id);
+        if ahead > 0 {
+            Arrival::New
+        } else if ahead <= -HISTORY.cast_signed() {
+            Arrival::Old
+        } else if self.has(id) {
+            Arrival::Repeated
+        } else {
+            Arrival::New
+        }
+    }
+
+    /// Marks `id` as received. One that is too old is not kept.
+    pub fn note(&mut self, id: u16) {
+        match self.judge(id) {
+            Arrival::Old => return,
+            Arrival::Repeated | Arrival::New => {}
+        }
+        let ahead = self.newest.map_or(1, |newest| distance(newest, id));
+        if ahead > 0 {
+            let skipped = u16::min(ahead.unsigned_abs(), HISTORY);
+            for back in 0..skipped {
+                self.set(id.wrapping_sub(back), false);
+            }
+            self.newest = Some(id);
+        }
+        self.set(id, true);
+    }
+
+    /// Takes the mark off `id` again: it counts as never seen.
+    pub fn forget(&mut self, id: u16) {
+        if self.judge(id) == Arrival::Repeated {
+            self.set(id, false);
+        }
+    }
+
+    fn has(&self, id: u16) -> bool {
+        let (word, bit) = place(id);
+        self.bits[word] >> bit & 1 == 1
+    }
+
+    fn set(&mut self, id: u16, is_set: bool) {
+        let (word, bit) = place(id);
+        self.bits[word] = self.bits[word] & !(1 << bit) | u64::from(is_set) << bit;
+    }
+}
+
+fn place(id: u16) -> (usize, u32) {
+    let place = id % HISTORY;
+    (usize::from(place / 64), u32::from(place % 64))
+}
+
 /// The numbers of what we send: one by one from 0, wrapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbering {
@@ -295,5 +373,42 @@ mod tests {
         }
         assert_eq!(numbering.take(), 0xFFFF);
         assert!(numbering.was_sent(0xFFFF));
+    }
+
+    #[test]
+    fn a_history_agrees_with_a_set_across_the_wrap() {
+        for seed in 0..20 {
+            let mut dice = Seeded::new(seed);
+            let mut history = History::default();
+            let start: i64 = 65_000;
+            let (mut newest, mut seen) = (start, BTreeSet::new());
+            for _ in 0..20_000 {
+                let reach = if dice.below(50) == 0 { 5_000 } else { 40 };
+                let id = newest - 1_100 * dice.below(2) as i64 + dice.below(reach) as i64 - 20;
+                let wire = id.rem_euclid(65_536) as u16;
+                let expected = if seen.is_empty() {
+                    Arrival::New
+                } else if id <= newest - i64::from(HISTORY) {
+                    Arrival::Old
+                } else if seen.contains(&id) {
+                    Arrival::Repeated
+                } else {
+                    Arrival::New
+                };
+                assert_eq!(
+                    history.judge(wire),
+                    expected,
+                    "seed {seed}, id {id}, newest {newest}"
+                );
+                if expected == Arrival::Repeated && dice.below(10) == 0 {
+                    history.forget(wire);
+                    seen.remove(&id);
+                } else if expected == Arrival::New && dice.below(4) > 0 {
+                    history.note(wire);
+                    newest = if seen.is_empty() { id } else { newest.max(id) };
+                    seen.insert(id);
+                }
+            }
+        }
     }
 }
