@@ -79,6 +79,8 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+#[cfg(feature = "accounts")]
+pub mod accounts;
 pub mod bytes;
 pub mod driver;
 pub mod engine;
@@ -88,6 +90,8 @@ pub mod protocol;
 pub mod server;
 
 pub use driver::Driver;
-pub use engine::{Event, Game, Gone, Player, Refusal, Replies, Ticket, Time, Verdict};
+pub use engine::{
+    Component, Entity, Event, Game, Gone, Player, Refusal, Replies, Secret, Ticket, Time, Verdict,
+};
 pub use guard::limits::Limits;
-pub use server::{Addresses, Config, Error, Remote, RemoteError, Rtyp, Server, Stats};
+pub use server::{Addresses, Config, Error, Remote, RemoteError, Rooms, Rtyp, Server, Stats};

@@ -41,12 +41,20 @@ pub enum Limit {
     SessionRate,
     /// `events-rate`
     EventsRate,
+    /// `rooms-sessions`
+    RoomsSessions,
+    /// `rooms-rooms`
+    RoomsRooms,
+    /// `hash-queue`
+    HashQueue,
+    /// `accounts`
+    Accounts,
     /// `recv-buffer`
     RecvBuffer,
 }
 
 /// All limits, in the order in which `--help` prints them.
-pub const TABLE: [Line; 11] = [
+pub const TABLE: [Line; 15] = [
     line(
         "sessions-per-ip",
         5,
@@ -106,6 +114,25 @@ pub const TABLE: [Line; 11] = [
         20,
         1,
         "reliable events a second taken from a session",
+    ),
+    line(
+        "rooms-sessions",
+        100,
+        1,
+        "clients of the rooms service, logged in or not",
+    ),
+    line("rooms-rooms", 1_000, 1, "rooms in all"),
+    line(
+        "hash-queue",
+        64,
+        1,
+        "logins and registrations waiting for a worker; more are put off",
+    ),
+    line(
+        "accounts",
+        100_000,
+        1,
+        "accounts in all, some 200 bytes each; more are not registered",
     ),
     line(
         "recv-buffer",
@@ -209,6 +236,10 @@ mod tests {
         assert_eq!(limits.get(Limit::Pending), 1024);
         assert_eq!(limits.get(Limit::SessionRate), 512);
         assert_eq!(limits.get(Limit::EventsRate), 20);
+        assert_eq!(limits.get(Limit::RoomsSessions), 100);
+        assert_eq!(limits.get(Limit::RoomsRooms), 1_000);
+        assert_eq!(limits.get(Limit::HashQueue), 64);
+        assert_eq!(limits.get(Limit::Accounts), 100_000);
         assert_eq!(limits.get(Limit::RecvBuffer), 1_048_576);
     }
 
@@ -225,6 +256,10 @@ mod tests {
             ("pending", Limit::Pending),
             ("session-rate", Limit::SessionRate),
             ("events-rate", Limit::EventsRate),
+            ("rooms-sessions", Limit::RoomsSessions),
+            ("rooms-rooms", Limit::RoomsRooms),
+            ("hash-queue", Limit::HashQueue),
+            ("accounts", Limit::Accounts),
             ("recv-buffer", Limit::RecvBuffer),
         ];
         assert_eq!(TABLE.map(|line| line.name), all.map(|(name, _)| name));
@@ -272,7 +307,7 @@ mod tests {
             refused.to_string(),
             "there is no limit `pendings`; the limits are sessions-per-ip, attempts, attempt-ms, \
              tracked-ips, challenges, wrong-tokens, pending-per-ip, pending, session-rate, \
-             events-rate, recv-buffer"
+             events-rate, rooms-sessions, rooms-rooms, hash-queue, accounts, recv-buffer"
         );
         assert_eq!(limits, Limits::default());
     }
