@@ -117,6 +117,47 @@ impl<'a> Reader<'a> {
         self.bytes(usize::from(len), field)
     }
 
+    /// A big-endian `u16`.
+    ///
+    /// # Errors
+    /// [`WireError::Short`].
+    pub fn u16_be(&mut self, field: &'static str) -> Result<u16, WireError> {
+        self.array(field).map(u16::from_be_bytes)
+    }
+
+    /// A big-endian `u32`.
+    ///
+    /// # Errors
+    /// [`WireError::Short`].
+    pub fn u32_be(&mut self, field: &'static str) -> Result<u32, WireError> {
+        self.array(field).map(u32::from_be_bytes)
+    }
+
+    /// A big-endian `i32`.
+    ///
+    /// # Errors
+    /// [`WireError::Short`].
+    pub fn i32_be(&mut self, field: &'static str) -> Result<i32, WireError> {
+        self.array(field).map(i32::from_be_bytes)
+    }
+
+    /// A big-endian `f32`, whatever it holds: also an infinity, or none at all.
+    ///
+    /// # Errors
+    /// [`WireError::Short`].
+    pub fn f32_be(&mut self, field: &'static str) -> Result<f32, WireError> {
+        self.array(field).map(f32::from_be_bytes)
+    }
+
+    /// A big-endian `u16` length and that many bytes.
+    ///
+    /// # Errors
+    /// [`WireError::Short`] if the length points past the end.
+    pub fn string_be(&mut self, field: &'static str) -> Result<&'a [u8], WireError> {
+        let len = self.u16_be(field)?;
+        self.bytes(usize::from(len), field)
+    }
+
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], WireError> {
         let (head, rest) = self
             .rest
@@ -198,6 +239,67 @@ impl<'a> Writer<'a> {
         let at = self.start + at;
         self.buffer[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
+
+    /// Appends a big-endian `u16`.
+    pub fn u16_be(&mut self, value: u16) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// Appends a big-endian `u32`.
+    pub fn u32_be(&mut self, value: u32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// Appends a big-endian `i32`.
+    pub fn i32_be(&mut self, value: i32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// Appends a big-endian `f32`.
+    pub fn f32_be(&mut self, value: f32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// Appends a big-endian `u16` length and the bytes.
+    ///
+    /// # Panics
+    /// If `bytes` is longer than 65535, as [`Writer::string_le`].
+    pub fn string_be(&mut self, bytes: &[u8]) {
+        self.u16_be(u16::try_from(bytes.len()).expect("a field is shorter than 64 KiB"));
+        self.bytes(bytes);
+    }
+
+    /// Reserves a byte that [`Writer::patch_u8`] fills in later. Until then it holds the largest
+    /// value, as in [`Writer::reserve_u16_le`].
+    pub fn reserve_u8(&mut self) -> usize {
+        let at = self.len();
+        self.u8(u8::MAX);
+        at
+    }
+
+    /// Fills in what [`Writer::reserve_u8`] reserved at `at`.
+    pub fn patch_u8(&mut self, at: usize, value: u8) {
+        self.buffer[self.start + at] = value;
+    }
+
+    /// Reserves a big-endian `u32` that [`Writer::patch_u32_be`] fills in later. Until then it
+    /// holds the largest value, so a forgotten patch cannot be parsed.
+    pub fn reserve_u32_be(&mut self) -> usize {
+        let at = self.len();
+        self.u32_be(u32::MAX);
+        at
+    }
+
+    /// Fills in what [`Writer::reserve_u32_be`] reserved at `at`.
+    pub fn patch_u32_be(&mut self, at: usize, value: u32) {
+        let at = self.start + at;
+        self.buffer[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    /// What this writer has appended since its [`Writer::len`] was `at`; nothing if it never was.
+    pub fn since(&self, at: usize) -> &[u8] {
+        self.buffer.get(self.start + at..).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +335,54 @@ mod tests {
         }
         let longer = [bytes, &[0]].concat();
         assert_eq!(read(&longer), Err(WireError::Trailing("all", 1)));
+    }
+
+    #[test]
+    fn big_endian_numbers_come_back_as_written_and_every_cut_is_refused() {
+        let mut buffer = vec![0xAA];
+        let mut writer = Writer::new(&mut buffer);
+        writer.u16_be(0x0102);
+        writer.u32_be(0x0304_0506);
+        writer.i32_be(-2);
+        writer.f32_be(-1.5);
+        writer.string_be(b"R9");
+        let bytes = &buffer[1..];
+        assert_eq!(
+            bytes,
+            b"\x01\x02\x03\x04\x05\x06\xFF\xFF\xFF\xFE\xBF\xC0\0\0\0\x02R9"
+        );
+        let read = |bytes: &[u8]| -> Result<(), WireError> {
+            let mut reader = Reader::new(bytes);
+            assert_eq!(reader.u16_be("a")?, 0x0102);
+            assert_eq!(reader.u32_be("b")?, 0x0304_0506);
+            assert_eq!(reader.i32_be("c")?, -2);
+            assert_eq!(reader.f32_be("d")?.to_bits(), (-1.5_f32).to_bits());
+            assert_eq!(reader.string_be("e")?, b"R9");
+            reader.end("all")
+        };
+        assert_eq!(read(bytes), Ok(()));
+        for cut in 0..bytes.len() {
+            assert!(
+                matches!(read(&bytes[..cut]), Err(WireError::Short(_))),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn patches_land_where_they_were_reserved() {
+        let mut buffer = vec![9];
+        let mut writer = Writer::new(&mut buffer);
+        let byte_at = writer.reserve_u8();
+        let at = writer.reserve_u32_be();
+        assert_eq!(writer.since(0), [0xFF; 5]);
+        writer.u8(2);
+        writer.patch_u8(byte_at, 1);
+        writer.patch_u32_be(at, 0x0A0B_0C0D);
+        assert_eq!(writer.since(0), [1, 0x0A, 0x0B, 0x0C, 0x0D, 2]);
+        assert_eq!(writer.since(5), [2]);
+        assert_eq!(writer.since(7), []);
+        assert_eq!(buffer, [9, 1, 0x0A, 0x0B, 0x0C, 0x0D, 2]);
     }
 
     #[test]

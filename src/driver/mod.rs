@@ -53,6 +53,7 @@ use crate::server::dice::Dice;
 
 mod datagrams;
 mod link;
+pub mod rooms;
 mod stream;
 
 pub use crate::protocol::rtyp::wire::{Reason, Reject};

@@ -72,6 +72,11 @@ impl Game for Relay {
                     out.custom(other, &[&[player.number()], body])
                 });
             }
+            // Not said in the relay's protocol.
+            Event::Login { .. }
+            | Event::Register { .. }
+            | Event::Key { .. }
+            | Event::Refresh { .. } => {}
             Event::Start { player } => {
                 if self.players(player).len() >= 2 {
                     out.start(player.game());

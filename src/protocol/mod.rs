@@ -4,6 +4,7 @@ use crate::engine::{Game, Machine};
 use crate::guard::limit::Addresses;
 use crate::guard::limits::Limits;
 
+pub mod rooms;
 pub mod rtyp;
 
 /// The one list of protocols, and what each is made of besides its seat.
@@ -17,6 +18,11 @@ pub(crate) enum Kind {
         /// By which a hello names the games; empty: by their numbers.
         names: Vec<String>,
         /// What is played.
+        game: Box<dyn Game + Send>,
+    },
+    /// Rooms.
+    Rooms {
+        /// What is played, and who may log in.
         game: Box<dyn Game + Send>,
     },
 }
@@ -41,6 +47,7 @@ impl Kind {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Rtyp { .. } => "rtyp",
+            Self::Rooms { .. } => "rooms",
         }
     }
 
@@ -63,6 +70,16 @@ impl Kind {
                     addresses: seat.addresses.clone(),
                 };
                 Box::new(rtyp::Service::new(game, &settings))
+            }
+            Self::Rooms { game } => {
+                let settings = rooms::Settings {
+                    service: seat.service,
+                    udp_port: seat.udp_port,
+                    limits: seat.limits.clone(),
+                    limit_loopback: seat.limit_loopback,
+                    addresses: seat.addresses.clone(),
+                };
+                Box::new(rooms::Service::new(game, &settings))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::error::Error;
 use crate::engine::{Game, Machine};
-use crate::game::Relay;
+use crate::game::{Arena, Relay};
 use crate::guard::limits::Limits;
 use crate::protocol::{Kind, Seat};
 
@@ -31,6 +31,51 @@ pub struct Config {
     pub limit_loopback: bool,
     /// The rtyp service; `None`, which is the default, for none.
     pub rtyp: Option<Rtyp>,
+    /// The rooms service; `None`, which is the default, for none.
+    pub rooms: Option<Rooms>,
+}
+
+/// What the rooms service is to be.
+pub struct Rooms {
+    /// Its TCP and UDP port; 4243 by default. 0 stands for any two, each the same on all
+    /// addresses.
+    pub port: u16,
+    /// What is played in every room, and who may log in: the questions of
+    /// [`Event::Login`](crate::Event::Login) and [`Event::Register`](crate::Event::Register) come
+    /// here. By default [`Arena`] alone, which lets nobody in; put [`Accounts`] around it, or
+    /// answer in a game of your own.
+    ///
+    /// [`Accounts`]: crate::accounts::Accounts
+    pub game: Box<dyn Game + Send>,
+}
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Self {
+            port: 4243,
+            game: Box::new(Arena::new()),
+        }
+    }
+}
+
+impl fmt::Debug for Rooms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rooms")
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rooms {
+    fn plan(self) -> Plan {
+        let kind = Kind::Rooms { game: self.game };
+        Plan {
+            name: kind.name(),
+            tcp: Some(self.port),
+            udp: self.port,
+            build: Box::new(|seat| kind.machine(seat)),
+        }
+    }
 }
 
 /// What the rtyp service is to be.
@@ -96,7 +141,8 @@ impl Config {
     /// [`Error::OutOfRange`] if one is to be what it cannot be.
     pub(super) fn take_plans(&mut self) -> Result<Vec<Plan>, Error> {
         let rtyp = self.rtyp.take().map(Rtyp::plan).transpose()?;
-        Ok(rtyp.into_iter().collect())
+        let rooms = self.rooms.take().map(Rooms::plan);
+        Ok(rtyp.into_iter().chain(rooms).collect())
     }
 
     /// Whether there are not too many addresses.

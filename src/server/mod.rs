@@ -49,7 +49,7 @@ use crate::guard::pending::Pending;
 use crate::guard::quiet::Quiet;
 
 use self::config::Plan;
-pub use self::config::{Config, Rtyp};
+pub use self::config::{Config, Rooms, Rtyp};
 pub use self::error::{Error, Transport};
 pub use self::remote::{Addresses, Remote, RemoteError, Stats};
 

@@ -74,6 +74,19 @@ const LAYERS: &[Layer] = &[
         packages: &["log"],
         never: &[CLOCKS, THREADS],
     },
+    // Joins the accounts with a game and its server.
+    Layer {
+        is: |path| path == "src/accounts/gate.rs",
+        modules: &["engine", "guard", "accounts", "server"],
+        packages: &[],
+        never: &[CLOCKS],
+    },
+    Layer {
+        is: |path| path.starts_with("src/accounts/"),
+        modules: &["engine", "guard", "accounts"],
+        packages: &["argon2", "log", "redb", "zeroize"],
+        never: &[CLOCKS],
+    },
     Layer {
         is: |path| path.starts_with("src/server/"),
         modules: &[
@@ -97,7 +110,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         is: |path| path == "src/lib.rs",
         modules: &[
-            "bytes", "driver", "engine", "guard", "game", "protocol", "server", "::",
+            "accounts", "bytes", "driver", "engine", "guard", "game", "protocol", "server", "::",
         ],
         packages: &[],
         never: &[],
@@ -307,8 +320,9 @@ fn every_place_is_needed() {
 
 /// What `trespasses` says of a file with one line.
 fn trespasses_of(path: &str, line: &str) -> Vec<String> {
-    let packages =
-        packages("[dependencies]\nmio = 1\nslab = 1\nlog = 1\ngetrandom = 1\nquinn-udp = 1");
+    let packages = packages(
+        "[dependencies]\nmio = 1\nslab = 1\nlog = 1\ngetrandom = 1\nquinn-udp = 1\nredb = 1",
+    );
     trespasses(&Source::new(path, line), &packages)
 }
 
@@ -343,6 +357,10 @@ fn what_a_layer_may_name_passes() {
         (
             "src/game/relay.rs",
             "use crate::{Event, Game}; use crate::engine::Time;",
+        ),
+        (
+            "src/accounts/mod.rs",
+            "use crate::guard::network::network; use redb::Database; use std::sync::Mutex;",
         ),
         (
             "src/server/mod.rs",
@@ -414,6 +432,11 @@ fn what_a_layer_may_not_name_is_found() {
         ("src/protocol/abc/mod.rs", "use std::time::Instant;"),
         ("src/protocol/mod.rs", "use crate::server::Remote;"),
         ("src/game/relay.rs", "use crate::protocol::Kind;"),
+        ("src/accounts/mod.rs", "use crate::protocol::Kind;"),
+        ("src/accounts/mod.rs", "use crate::server::Remote;"),
+        ("src/accounts/mod.rs", "use std::time::Instant;"),
+        ("src/accounts/mod.rs", "use getrandom::fill;"),
+        ("src/engine/table.rs", "use redb::Database;"),
         ("src/server/udp.rs", "use crate::protocol::abc::wire;"),
         ("src/server/udp.rs", "use env_logger::Env;"),
         ("src/server/udp.rs", "use anteroom::Env;"),

@@ -108,6 +108,7 @@ impl Core {
             key,
             game: seat.game,
             number: seat.number,
+            stay: 0,
         }
     }
 

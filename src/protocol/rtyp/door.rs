@@ -50,6 +50,7 @@ impl Service {
         let ticket = Ticket {
             service: self.core.service,
             key,
+            question: 0,
         };
         let player = self.core.player(key, seat);
         self.tell(
@@ -245,7 +246,7 @@ impl Core {
         };
         let entered = match verdict {
             Verdict::Admit => self.end_ghosts(env, key),
-            Verdict::Refuse => Err(Reject::Refused),
+            Verdict::Refuse | Verdict::Busy => Err(Reject::Refused),
         };
         match (entered, door) {
             (Err(reason), _) => self.reject(env, key, reason),

@@ -143,6 +143,7 @@ fn orders_of_other_threads_are_done_in_their_order() {
             slot: 1,
             generation: 2,
         },
+        question: 0,
     };
     server.remote.answer(ticket, Verdict::Admit).expect("ours");
     assert_eq!(server.note(), Note::Answer(ticket, Verdict::Admit));
@@ -163,6 +164,7 @@ fn orders_that_cannot_be_done_say_so() {
             slot: 0,
             generation: 0,
         },
+        question: 0,
     };
     let refused = remote.answer(foreign, Verdict::Admit);
     assert_eq!(refused, Err(RemoteError::NoSuchService));

@@ -4,6 +4,7 @@ mod datagrams;
 #[cfg(unix)]
 mod descriptors;
 mod lifecycle;
+mod rooms;
 mod rtyp;
 mod streams;
 

@@ -105,6 +105,7 @@ impl Game for Moody {
                 let is_there = self.mood.state().players.contains(&player);
                 assert!(is_there, "said something and is not there");
             }
+            other => panic!("not said in this protocol: {other:?}"),
         }
         self.relay.event(now, event, out);
     }

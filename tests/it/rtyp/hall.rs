@@ -144,6 +144,7 @@ fn told(event: &Event<'_>) -> Told {
             body: body.to_vec(),
         },
         Event::Start { player } => Told::Start { player },
+        _ => unreachable!("not said in this protocol: {event:?}"),
     }
 }
 
