@@ -126,7 +126,15 @@ impl Loop for Counted {
 fn program(report: &mut Report) -> io::Result<()> {
     let path = env!("CARGO_BIN_EXE_anteroom");
     let mut program = Command::new(path)
-        .args(["serve", "--bind", "127.0.0.1", "--rtyp", "0"])
+        .args([
+            "serve",
+            "--bind",
+            "127.0.0.1",
+            "--rtyp",
+            "0",
+            "--rooms",
+            "0",
+        ])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -114,7 +114,7 @@ fn log_in(address: SocketAddr) -> TcpStream {
     stream
 }
 
-const LOOPBACK: [&str; 4] = ["--bind", "127.0.0.1", "--rtyp", "0"];
+const LOOPBACK: [&str; 6] = ["--bind", "127.0.0.1", "--rtyp", "0", "--rooms", "off"];
 
 #[test]
 fn help_and_version_are_printed() {
@@ -138,7 +138,7 @@ fn a_wrong_argument_is_named_and_exits_with_2() {
         ),
         (["--limit", "pending=0"], "`pending` is from 1 to 102400"),
         (["serve", "--bogus"], "unknown argument `--bogus`"),
-        (["--rtyp", "off"], "nothing to serve"),
+        (["--rtyp", "70000"], "a port from 0 to 65535"),
     ] {
         let output = output(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -153,7 +153,15 @@ fn a_port_in_use_is_named_and_exits_with_1() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
     for quiet in ["info", "off"] {
-        let mut command = anteroom(&["serve", "--bind", "127.0.0.1", "--rtyp", &port]);
+        let mut command = anteroom(&[
+            "serve",
+            "--bind",
+            "127.0.0.1",
+            "--rtyp",
+            &port,
+            "--rooms",
+            "off",
+        ]);
         let output = command
             .env("RUST_LOG", quiet)
             .output()
@@ -184,6 +192,26 @@ fn it_prints_its_addresses_and_ready_and_ends_well_by_a_signal() {
 }
 
 #[test]
+fn rooms_says_where_its_accounts_are() {
+    let file = std::env::temp_dir().join(format!("anteroom-program-{}", std::process::id()));
+    let path = file.to_str().expect("a plain path");
+    let off = ["--bind", "127.0.0.1", "--rtyp", "off", "--rooms", "0"];
+    for (accounts, said) in [(&[][..], "memory"), (&["--accounts", path], "file")] {
+        let mut server = Running::start(&mut anteroom(&[&off, accounts].concat()));
+        let service = server.line();
+        assert!(service.starts_with("rooms tcp=127.0.0.1:"), "{service}");
+        assert!(service.ends_with(&format!(" accounts={said}")), "{service}");
+        assert_eq!(server.line(), "ready");
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0));
+    }
+    std::fs::remove_file(&file).expect("it was made");
+    let refused = output(&[&off[..], &["--accounts", "/dev/null"]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("/dev/null"));
+}
+
+#[test]
 fn a_signal_says_farewell_and_a_second_one_exits_at_once() {
     let mut server = Running::start(&mut anteroom(&LOOPBACK));
     let mut player = log_in(server.ready());
@@ -202,7 +230,7 @@ fn a_standard_output_that_nobody_reads_ends_nothing() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.expect("a free port");
     let port = address.port().to_string();
-    let mut command = anteroom(&["--bind", "127.0.0.1", "--rtyp", &port]);
+    let mut command = anteroom(&["--bind", "127.0.0.1", "--rtyp", &port, "--rooms", "off"]);
     let mut child = command
         .stdout(closed_pipe())
         .stderr(Stdio::piped())

@@ -5,18 +5,24 @@ use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use anteroom::guard::escape::escaped_bytes;
 use anteroom::guard::limits::{LimitError, Limits, TABLE};
 use pico_args::Arguments;
 
 const RTYP_PORT: u16 = 4242;
+/// The port of rooms, unless another is given.
+const ROOMS_PORT: u16 = 4243;
 const SERVER: &str = "127.0.0.1:4242";
+const ROOMS_SERVER: &str = "127.0.0.1:4243";
 const GAMES: RangeInclusive<u32> = 1..=65_536;
 const COUNT: RangeInclusive<u32> = 1..=10_000;
 const SECONDS: RangeInclusive<u32> = 1..=u32::MAX;
 const RATE_HZ: RangeInclusive<u32> = 1..=1000;
 const NAME_BYTES: RangeInclusive<usize> = 1..=16;
+const ROOM_BYTES: RangeInclusive<usize> = 1..=32;
+const PASSWORD_BYTES: RangeInclusive<usize> = 1..=64;
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +44,12 @@ pub enum Invocation {
 pub struct Serve {
     /// The addresses to listen on; none means the default ones.
     pub bind: Vec<IpAddr>,
-    /// The port of rtyp; 0 means any.
-    pub rtyp: u16,
+    /// The port of rtyp, if it is served; 0 means any.
+    pub rtyp: Option<u16>,
+    /// The port of rooms, if it is served; 0 means any.
+    pub rooms: Option<u16>,
+    /// The file that rooms keeps its accounts in; none means memory.
+    pub accounts: Option<PathBuf>,
     /// How many games rtyp hosts.
     pub games: u32,
     /// The UDP port that rtyp's clients are told, if it is not the one listened on.
@@ -63,6 +73,8 @@ pub struct Bots {
     pub rate_hz: u32,
     /// Whether they speak version 2 of the protocol.
     pub v2: bool,
+    /// Whether they speak rooms instead of rtyp.
+    pub rooms: bool,
 }
 
 /// `anteroom chat`.
@@ -74,6 +86,31 @@ pub struct Chat {
     pub name: String,
     /// Whether it speaks version 2 of the protocol.
     pub v2: bool,
+    /// What it needs to speak rooms instead of rtyp.
+    pub rooms: Option<ChatRooms>,
+}
+
+/// `anteroom chat --rooms`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChatRooms {
+    /// The user's password; none means that it is asked for.
+    pub password: Option<String>,
+    /// Whether the account is to be made first.
+    pub register: bool,
+    /// The room to be in, made if there is none of the name.
+    pub room: Option<String>,
+    /// The room's password; empty means none.
+    pub room_password: String,
+}
+
+impl fmt::Debug for ChatRooms {
+    /// Without the passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatRooms")
+            .field("register", &self.register)
+            .field("room", &self.room)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Understands `arguments`, the program's own name not among them.
@@ -105,9 +142,16 @@ pub fn parse(mut arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
 }
 
 fn serve(arguments: &mut Arguments) -> Result<Serve, UsageError> {
+    let rtyp = service(arguments, "--rtyp", RTYP_PORT)?;
+    let rooms = service(arguments, "--rooms", ROOMS_PORT)?;
+    if rtyp.is_none() && rooms.is_none() {
+        return Err(UsageError::NothingToServe);
+    }
     Ok(Serve {
         bind: bind(arguments)?,
-        rtyp: rtyp(arguments)?,
+        rtyp,
+        rooms,
+        accounts: value(arguments, "--accounts")?.map(PathBuf::from),
         games: number(arguments, "--games", GAMES)?.unwrap_or(1),
         advertise_udp: port(arguments, "--advertise-udp")?,
         limits: limits(arguments)?,
@@ -116,20 +160,36 @@ fn serve(arguments: &mut Arguments) -> Result<Serve, UsageError> {
 }
 
 fn bots(arguments: &mut Arguments) -> Result<Bots, UsageError> {
+    let rooms = flag(arguments, "--rooms");
     Ok(Bots {
-        server: server(arguments)?,
+        server: server(arguments, rooms)?,
         count: number(arguments, "--count", COUNT)?.unwrap_or(4),
         seconds: number(arguments, "--seconds", SECONDS)?,
         rate_hz: number(arguments, "--rate", RATE_HZ)?.unwrap_or(30),
-        v2: flag(arguments, "--v2"),
+        v2: !rooms && flag(arguments, "--v2"),
+        rooms,
     })
 }
 
 fn chat(arguments: &mut Arguments) -> Result<Chat, UsageError> {
+    let is_rooms = flag(arguments, "--rooms");
     Ok(Chat {
-        server: server(arguments)?,
+        server: server(arguments, is_rooms)?,
         name: name(arguments)?,
-        v2: flag(arguments, "--v2"),
+        v2: !is_rooms && flag(arguments, "--v2"),
+        rooms: match is_rooms {
+            true => Some(chat_rooms(arguments)?),
+            false => None,
+        },
+    })
+}
+
+fn chat_rooms(arguments: &mut Arguments) -> Result<ChatRooms, UsageError> {
+    Ok(ChatRooms {
+        password: text(arguments, "--password", &PASSWORD_BYTES)?,
+        register: flag(arguments, "--register"),
+        room: text(arguments, "--room", &ROOM_BYTES)?,
+        room_password: text(arguments, "--room-password", &PASSWORD_BYTES)?.unwrap_or_default(),
     })
 }
 
@@ -159,15 +219,22 @@ fn ip_address(text: &str) -> Option<IpAddr> {
     address.map(|address: IpAddr| address.to_canonical())
 }
 
-fn rtyp(arguments: &mut Arguments) -> Result<u16, UsageError> {
-    let Some(value) = value(arguments, "--rtyp")? else {
-        return Ok(RTYP_PORT);
+/// The port of a service; `None` if it is off.
+fn service(
+    arguments: &mut Arguments,
+    option: &'static str,
+    default: u16,
+) -> Result<Option<u16>, UsageError> {
+    let Some(value) = value(arguments, option)? else {
+        return Ok(Some(default));
     };
     if value == "off" {
-        return Err(UsageError::NothingToServe);
+        return Ok(None);
     }
     let port = value.to_str().and_then(|text| text.parse().ok());
-    port.ok_or_else(|| UsageError::value("--rtyp", value, "a port from 0 to 65535, or off"))
+    let port =
+        port.ok_or_else(|| UsageError::value(option, value, "a port from 0 to 65535, or off"))?;
+    Ok(Some(port))
 }
 
 fn limits(arguments: &mut Arguments) -> Result<Limits, UsageError> {
@@ -185,9 +252,10 @@ fn limits(arguments: &mut Arguments) -> Result<Limits, UsageError> {
     Ok(limits)
 }
 
-fn server(arguments: &mut Arguments) -> Result<String, UsageError> {
+fn server(arguments: &mut Arguments, rooms: bool) -> Result<String, UsageError> {
     let Some(value) = value(arguments, "--server")? else {
-        return Ok(SERVER.to_owned());
+        let default = if rooms { ROOMS_SERVER } else { SERVER };
+        return Ok(default.to_owned());
     };
     match value.to_str().filter(|text| is_endpoint(text)) {
         Some(endpoint) => Ok(endpoint.to_owned()),
@@ -205,19 +273,29 @@ fn is_endpoint(text: &str) -> bool {
 }
 
 fn name(arguments: &mut Arguments) -> Result<String, UsageError> {
-    let value = value(arguments, "--name")?.ok_or(UsageError::Missing("--name"))?;
-    match value.to_str().filter(|text| is_name(text)) {
-        Some(name) => Ok(name.to_owned()),
-        None => {
-            let (min, max) = NAME_BYTES.into_inner();
-            let allowed = format!("{min} to {max} bytes of UTF-8 without control characters");
-            Err(UsageError::value("--name", value, allowed))
-        }
-    }
+    text(arguments, "--name", &NAME_BYTES)?.ok_or(UsageError::Missing("--name"))
 }
 
-fn is_name(text: &str) -> bool {
-    NAME_BYTES.contains(&text.len()) && !text.bytes().any(|byte| byte.is_ascii_control())
+/// A text of so many bytes without control characters.
+fn text(
+    arguments: &mut Arguments,
+    option: &'static str,
+    bytes: &RangeInclusive<usize>,
+) -> Result<Option<String>, UsageError> {
+    let Some(value) = value(arguments, option)? else {
+        return Ok(None);
+    };
+    let is_right = |text: &&str| {
+        bytes.contains(&text.len()) && !text.bytes().any(|byte| byte.is_ascii_control())
+    };
+    match value.to_str().filter(is_right) {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => {
+            let span = span(bytes);
+            let allowed = format!("{span} bytes of UTF-8 without control characters");
+            Err(UsageError::value(option, value, allowed))
+        }
+    }
 }
 
 fn number(
@@ -325,7 +403,7 @@ impl fmt::Display for UsageError {
                 write!(f, "`{option} {value}`: allowed is {allowed}")
             }
             Self::Limit(error) => write!(f, "`--limit`: {error}"),
-            Self::NothingToServe => f.write_str("`--rtyp off` leaves nothing to serve"),
+            Self::NothingToServe => f.write_str("`--rtyp off --rooms off` leaves nothing to serve"),
         }
     }
 }
@@ -341,6 +419,8 @@ anteroom {version}: the session server of small multiplayer games
 anteroom [serve] [OPTION]...     run a server
   --bind IP             listen here, may be repeated; default 0.0.0.0, and [::] if there is IPv6
   --rtyp PORT|off       TCP and UDP port of rtyp, 0 for any; default {RTYP_PORT}
+  --rooms PORT|off      TCP and UDP port of rooms, 0 for any; default {ROOMS_PORT}
+  --accounts FILE       keep the accounts of rooms in this file; default in memory
   --games N             how many games rtyp hosts, {games}; default 1
   --advertise-udp PORT  the UDP port that clients are told, if it is not the one listened on
   --limit NAME=VALUE    set a limit, may be repeated; see below
@@ -352,11 +432,17 @@ anteroom bots [OPTION]...        load and demonstration
   --seconds S           for how long, {seconds}; default until stopped
   --rate HZ             datagrams a second from each, {rate}; default 30
   --v2                  speak version 2 of rtyp: over UDP alone
+  --rooms               speak rooms, as ships of the arena; default server {ROOMS_SERVER}
 
 anteroom chat --name NAME [OPTION]...
   --name NAME           {name} bytes without control characters
   --server HOST:PORT    default {SERVER}
   --v2                  speak version 2 of rtyp: over UDP alone
+  --rooms               speak rooms, as the user NAME; default server {ROOMS_SERVER}
+    --password P        the user's password; default asked for
+    --register          make the account first
+    --room NAME         be in this room, which is made if there is none; {room} bytes
+    --room-password P   the room's password; default none
 
 anteroom --help | --version
 
@@ -371,6 +457,7 @@ Limits           default  range
         seconds = span(&SECONDS),
         rate = span(&RATE_HZ),
         name = span(&NAME_BYTES),
+        room = span(&ROOM_BYTES),
     );
     for line in &TABLE {
         let range = format!("{} to {}", line.min, line.max);
@@ -412,7 +499,9 @@ mod tests {
     fn without_arguments_it_serves_everything_on_its_default_port() {
         let defaults = Serve {
             bind: vec![],
-            rtyp: 4242,
+            rtyp: Some(4242),
+            rooms: Some(4243),
+            accounts: None,
             games: 1,
             advertise_udp: None,
             limits: Limits::default(),
@@ -424,13 +513,15 @@ mod tests {
 
     #[test]
     fn serve_takes_every_option_with_and_without_its_name() {
-        let options = "--bind 127.0.0.1 --rtyp 0 --games 65536 --advertise-udp 65535 \
+        let options = "--bind 127.0.0.1 --rtyp 0 --rooms off --accounts a.db --games 65536 --advertise-udp 65535 \
                        --limit pending=5 --limit session-rate=0 --limit-loopback --bind [::1]";
         let serve = served(options);
         assert_eq!(serve, served(&format!("serve {options}")));
         let addresses = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().expect("an address"));
         assert_eq!(serve.bind, addresses);
-        assert_eq!((serve.rtyp, serve.games), (0, 65_536));
+        assert_eq!((serve.rtyp, serve.rooms), (Some(0), None));
+        assert_eq!(serve.games, 65_536);
+        assert_eq!(serve.accounts, Some(PathBuf::from("a.db")));
         assert_eq!(serve.advertise_udp, Some(65_535));
         assert_eq!(serve.limits.get(Limit::Pending), 5);
         assert_eq!(serve.limits.get(Limit::SessionRate), 0);
@@ -446,12 +537,14 @@ mod tests {
             seconds: None,
             rate_hz: 30,
             v2: false,
+            rooms: false,
         };
         assert_eq!(parsed("bots"), Ok(Invocation::Bots(bots)));
         let chat = Chat {
             server: "127.0.0.1:4242".into(),
             name: "R9".into(),
             v2: false,
+            rooms: None,
         };
         assert_eq!(parsed("chat --name R9"), Ok(Invocation::Chat(chat)));
     }
@@ -464,6 +557,7 @@ mod tests {
             seconds: Some(1),
             rate_hz: 1000,
             v2: true,
+            rooms: false,
         };
         let line = "bots --rate 1000 --v2 --server localhost:1 --seconds 1 --count 10000";
         assert_eq!(parsed(line), Ok(Invocation::Bots(bots)));
@@ -471,10 +565,58 @@ mod tests {
             server: "[::1]:65535".into(),
             name: "sixteen-bytes-é".into(),
             v2: true,
+            rooms: None,
         };
         assert_eq!(chat.name.len(), 16);
         let line = "chat --server [::1]:65535 --name sixteen-bytes-é --v2";
         assert_eq!(parsed(line), Ok(Invocation::Chat(chat)));
+    }
+
+    #[test]
+    fn bots_and_chat_speak_rooms_at_its_own_port() {
+        let Ok(Invocation::Bots(bots)) = parsed("bots --rooms --count 2") else {
+            panic!("no bots");
+        };
+        assert!(bots.rooms && !bots.v2);
+        assert_eq!(bots.server, "127.0.0.1:4243");
+        let Ok(Invocation::Chat(chat)) = parsed("chat --rooms --name R9") else {
+            panic!("no chat");
+        };
+        assert_eq!(chat.server, "127.0.0.1:4243");
+        let bare = ChatRooms {
+            password: None,
+            register: false,
+            room: None,
+            room_password: String::new(),
+        };
+        assert_eq!(chat.rooms, Some(bare));
+        let line = "chat --name R9 --rooms --password secret99 --register --room den \
+                    --room-password hush1234 --server h:1";
+        let Ok(Invocation::Chat(chat)) = parsed(line) else {
+            panic!("no chat");
+        };
+        let printed = format!("{chat:?}");
+        let full = ChatRooms {
+            password: Some("secret99".into()),
+            register: true,
+            room: Some("den".into()),
+            room_password: "hush1234".into(),
+        };
+        assert_eq!((chat.rooms, &*chat.server), (Some(full), "h:1"));
+        for secret in ["secret99", "hush1234"] {
+            assert!(!printed.contains(secret), "{printed}");
+        }
+        for (line, unknown) in [
+            ("bots --rooms --v2", "--v2"),
+            ("chat --name R9 --rooms --v2", "--v2"),
+            ("chat --name R9 --password x", "--password"),
+            ("bots --rooms --room den", "--room"),
+        ] {
+            assert_eq!(refused(line), format!("unknown argument `{unknown}`"));
+        }
+        let long = "x".repeat(33);
+        let error = refused(&format!("chat --name R9 --rooms --room {long}"));
+        assert!(error.contains("1 to 32 bytes"), "{error}");
     }
 
     #[test]
@@ -559,13 +701,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_unfinished_or_given_twice_is_named() {
-        let unfinished = [
-            "--rooms",
-            "--party",
-            "--accounts",
-            "--party-private",
-            "--party-loopback",
-        ];
+        let unfinished = ["--party", "--party-private", "--party-loopback"];
         for option in unfinished {
             assert_eq!(refused(option), format!("unknown argument `{option}`"));
         }
@@ -577,8 +713,8 @@ mod tests {
         assert_eq!(refused("--games"), "`--games` needs a value");
         assert_eq!(refused("--bind"), "`--bind` needs a value");
         assert_eq!(
-            refused("--rtyp off"),
-            "`--rtyp off` leaves nothing to serve"
+            refused("--rtyp off --rooms off"),
+            "`--rtyp off --rooms off` leaves nothing to serve"
         );
         let hostile = vec![OsString::from_vec(b"\x1b[2J\xff".to_vec())];
         let error = parse(hostile).expect_err("no such command").to_string();
@@ -591,6 +727,8 @@ mod tests {
         let options = [
             "--bind",
             "--rtyp",
+            "--rooms",
+            "--accounts",
             "--games",
             "--advertise-udp",
             "--limit",
@@ -601,6 +739,11 @@ mod tests {
             "--rate",
             "--name",
             "--v2",
+            "--rooms",
+            "--password",
+            "--register",
+            "--room",
+            "--room-password",
             "--help",
             "--version",
         ];
@@ -613,7 +756,7 @@ mod tests {
             assert!(line.contains(&limit.default.to_string()), "{line}");
             assert!(line.contains(limit.meaning), "{line}");
         }
-        let unfinished = ["--rooms", "--party", "--accounts", "stun", "--broker"];
+        let unfinished = ["--party", "stun", "--broker"];
         assert!(unfinished.iter().all(|option| !help.contains(option)));
         assert!(
             help.lines().all(|line| line.chars().count() <= 110),

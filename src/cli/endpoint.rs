@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use anteroom::driver::{Door, Driver, End};
+use anteroom::driver::{Door, Driver, End, rooms};
 
 /// The addresses of a server, which of them is tried now, and by which door.
 #[derive(Debug)]
@@ -39,8 +39,21 @@ impl Endpoint {
     /// # Errors
     /// The system's for the last address.
     pub fn connect(&mut self, name: &str) -> io::Result<Driver> {
+        let door = self.door;
+        self.connect_with(|address| Driver::enter(address, name, door))
+    }
+
+    /// As [`Endpoint::connect`], with a player of rooms.
+    ///
+    /// # Errors
+    /// The system's for the last address.
+    pub fn connect_to_rooms(&mut self) -> io::Result<rooms::Driver> {
+        self.connect_with(rooms::Driver::connect)
+    }
+
+    fn connect_with<D>(&mut self, connect: impl Fn(SocketAddr) -> io::Result<D>) -> io::Result<D> {
         loop {
-            let connecting = Driver::enter(self.addresses[self.current], name, self.door);
+            let connecting = connect(self.addresses[self.current]);
             if connecting.is_ok() || !self.advance() {
                 return connecting;
             }
@@ -59,7 +72,16 @@ impl Endpoint {
             Door::Login { .. } => matches!(end, End::Unconnected(_)),
             Door::Hello { .. } => matches!(end, End::Unconnected(_) | End::Unreachable),
         };
-        may_pass && (attempt < self.current || self.advance())
+        may_pass && self.moves_on(attempt)
+    }
+
+    /// As [`Endpoint::has_another`], of a player of rooms.
+    pub fn has_another_for_rooms(&mut self, attempt: usize, end: rooms::End) -> bool {
+        matches!(end, rooms::End::Unconnected(_)) && self.moves_on(attempt)
+    }
+
+    fn moves_on(&mut self, attempt: usize) -> bool {
+        attempt < self.current || self.advance()
     }
 
     fn advance(&mut self) -> bool {

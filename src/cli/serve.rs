@@ -4,8 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use anteroom::accounts::{Gate, Opener, Store, StoreError};
+use anteroom::game::Arena;
 use anteroom::guard::limits::Limit;
-use anteroom::{Addresses, Config, Remote, Rtyp, Server};
+use anteroom::{Addresses, Config, Remote, Rooms, Rtyp, Server};
 
 use super::args::Serve;
 use super::{print, signals};
@@ -22,7 +24,12 @@ const OWN: u64 = 64;
 pub fn run(arguments: Serve) -> Result<(), Failure> {
     let descriptors = raise_descriptor_limit();
     warn_of_few(descriptors, &arguments);
-    let server = Server::bind(config(arguments)).map_err(Failure::Server)?;
+    let is_kept = arguments.accounts.is_some();
+    let (config, opener) = config(arguments)?;
+    let server = Server::bind(config).map_err(Failure::Server)?;
+    if let Some(opener) = opener {
+        opener.open(server.remote());
+    }
     let remote = server.remote();
     let stop = move || {
         // A server that has ended by itself needs no stopping.
@@ -31,22 +38,42 @@ pub fn run(arguments: Serve) -> Result<(), Failure> {
     signals::stop_with(stop).map_err(Failure::Signals)?;
     let remote = server.remote();
     signals::tell_with(move || tell(&remote)).map_err(Failure::Signals)?;
-    print(&greeting(server.addresses()));
+    print(&greeting(server.addresses(), is_kept));
     server.run().map_err(Failure::Server)
 }
 
-fn config(arguments: Serve) -> Config {
-    Config {
+/// The configuration, and what lets the answers about accounts out if there are accounts.
+fn config(arguments: Serve) -> Result<(Config, Option<Opener>), Failure> {
+    let rooms = match arguments.rooms {
+        Some(port) => Some(rooms(port, &arguments)?),
+        None => None,
+    };
+    let (rooms, opener) = rooms.unzip();
+    let config = Config {
         bind: arguments.bind,
         limits: arguments.limits,
         limit_loopback: arguments.limit_loopback,
-        rtyp: Some(Rtyp {
+        rtyp: arguments.rtyp.map(|port| Rtyp {
             games: arguments.games,
-            port: arguments.rtyp,
+            port,
             advertise_udp: arguments.advertise_udp,
             ..Rtyp::default()
         }),
-    }
+        rooms,
+    };
+    Ok((config, opener))
+}
+
+/// The arena, with accounts in a file or in memory.
+fn rooms(port: u16, arguments: &Serve) -> Result<(Rooms, Opener), Failure> {
+    let store = match &arguments.accounts {
+        Some(path) => Store::open(path).map_err(Failure::Accounts)?,
+        None => Store::in_memory(),
+    };
+    let gate = Gate::new(Arena::new(), store, &arguments.limits);
+    let (gate, opener) = gate.map_err(Failure::Threads)?;
+    let game = Box::new(gate);
+    Ok((Rooms { port, game }, opener))
 }
 
 /// A connection is a descriptor: as many as the system grants without being root.
@@ -99,10 +126,15 @@ fn numbers(counters: &[(&str, u64)]) -> String {
 }
 
 /// One line for each service, and then `ready`.
-fn greeting(services: &[Addresses]) -> String {
+fn greeting(services: &[Addresses], is_kept: bool) -> String {
     let line = |it: &Addresses| {
         let (tcp, udp) = (joined(&it.tcp), joined(&it.udp));
-        format!("{} tcp={tcp} udp={udp}\n", it.service)
+        let accounts = match (it.service, is_kept) {
+            ("rooms", true) => " accounts=file",
+            ("rooms", false) => " accounts=memory",
+            _ => "",
+        };
+        format!("{} tcp={tcp} udp={udp}{accounts}\n", it.service)
     };
     services.iter().map(line).collect::<String>() + "ready\n"
 }
@@ -117,6 +149,10 @@ fn joined(addresses: &[SocketAddr]) -> String {
 pub enum Failure {
     /// As the library says.
     Server(anteroom::Error),
+    /// The file of accounts cannot be used.
+    Accounts(StoreError),
+    /// The system has no thread for hashing passwords.
+    Threads(io::Error),
     /// The system lets nobody wait for signals.
     Signals(io::Error),
 }
@@ -125,6 +161,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server(error) => error.fmt(f),
+            Self::Accounts(error) => error.fmt(f),
+            Self::Threads(error) => write!(f, "cannot hash passwords: {error}"),
             Self::Signals(error) => write!(f, "cannot wait for signals: {error}"),
         }
     }
@@ -155,6 +193,15 @@ mod tests {
             receive_buffers: vec![],
         };
         let expected = "rtyp tcp=0.0.0.0:4242,[::]:4242 udp=0.0.0.0:4242,[::]:4242\nready\n";
-        assert_eq!(greeting(&[rtyp]), expected);
+        assert_eq!(greeting(std::slice::from_ref(&rtyp), false), expected);
+        let rooms = Addresses {
+            service: "rooms",
+            ..rtyp
+        };
+        let line = "rooms tcp=0.0.0.0:4242,[::]:4242 udp=0.0.0.0:4242,[::]:4242";
+        let kept = format!("{line} accounts=file\nready\n");
+        assert_eq!(greeting(std::slice::from_ref(&rooms), true), kept);
+        let memory = format!("{line} accounts=memory\nready\n");
+        assert_eq!(greeting(&[rooms], false), memory);
     }
 }

@@ -25,7 +25,9 @@ pub struct Program {
 /// The program, to be started; on ports of the system's choice.
 pub fn anteroom(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom"));
-    command.args(["serve", "--rtyp", "0"]).args(arguments);
+    command
+        .args(["serve", "--rtyp", "0", "--rooms", "off"])
+        .args(arguments);
     command
 }
 

@@ -13,6 +13,7 @@ mod histogram;
 mod ledger;
 mod mark;
 mod outcome;
+mod rooms;
 mod swarm;
 
 /// Runs the bots for their time, or until a signal, and prints the table.
@@ -20,6 +21,9 @@ mod swarm;
 /// # Errors
 /// [`Failure`] if there are no sockets, or a login failed.
 pub fn run(arguments: args::Bots) -> Result<(), Failure> {
+    if arguments.rooms {
+        return rooms::run(&arguments);
+    }
     serve::raise_descriptor_limit();
     let endpoint = Endpoint::resolve(&arguments.server, arguments.v2).map_err(Failure::System)?;
     let mut swarm = Swarm::new(endpoint, &arguments).map_err(Failure::System)?;

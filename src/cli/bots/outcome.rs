@@ -57,19 +57,23 @@ impl Outcome {
     }
 }
 
+/// A table as text.
 #[derive(Default)]
-struct Table {
-    text: String,
+pub struct Table {
+    /// What it has so far.
+    pub text: String,
 }
 
 impl Table {
-    fn row(&mut self, name: &str, value: impl Display) {
+    /// Appends a number.
+    pub fn row(&mut self, name: &str, value: impl Display) {
         let value = value.to_string();
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{name:<22}{value:>14}");
     }
 
-    fn reasons(&mut self, reasons: &Reasons) {
+    /// Appends the reasons for the number above.
+    pub fn reasons(&mut self, reasons: &Reasons) {
         for (why, count) in reasons {
             let _ = writeln!(self.text, "  {count} × {why}");
         }

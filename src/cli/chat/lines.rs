@@ -19,6 +19,17 @@ pub enum Line {
     Unusable,
 }
 
+/// Waits for one line of standard input; `None` at its end, or where it is no text.
+///
+/// # Errors
+/// The system's.
+pub fn read_one() -> io::Result<Option<String>> {
+    Ok(match next_line(&mut io::stdin().lock())? {
+        Some(Line::Text(text)) => Some(text),
+        Some(Line::Unusable) | None => None,
+    })
+}
+
 /// Reads standard input to its end. Each line goes into the channel, which ends with the input;
 /// `wake` is called after each, and after the end.
 ///

@@ -3,26 +3,25 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use anteroom::driver::{Driver, End, Reason, SendError, State};
-use mio::{Events, Poll, Token, Waker};
+use mio::{Events, Token};
 
 use super::args;
 use super::endpoint::Endpoint;
-use super::signals;
+use input::Input;
 use lines::Line;
 use screen::Screen;
 
+mod input;
 mod lines;
+mod rooms;
 mod screen;
 
 const STREAM: Token = Token(0);
 const DATAGRAMS: Token = Token(1);
-const WAKER: Token = Token(2);
 
 /// Who quits waits so long until what was said has arrived …
 const QUIT: Duration = Duration::from_secs(2);
@@ -35,6 +34,9 @@ const END_OF_INPUT: Duration = Duration::from_secs(60);
 /// [`Failure`] if there was no session, or it was ended by anything but leaving and the server's
 /// shutdown.
 pub fn run(arguments: args::Chat) -> Result<(), Failure> {
+    if let Some(rooms) = arguments.rooms {
+        return rooms::run(&arguments.server, &arguments.name, rooms);
+    }
     let endpoint = Endpoint::resolve(&arguments.server, arguments.v2);
     let mut endpoint = endpoint.map_err(Failure::System)?;
     let mut chat = Chat::new(&mut endpoint, &arguments.name).map_err(Failure::System)?;
@@ -56,6 +58,10 @@ pub enum Failure {
     System(io::Error),
     /// The session was ended, or never was.
     Ended(End),
+    /// As much of a session of rooms.
+    RoomsEnded(anteroom::driver::rooms::End),
+    /// The account was not made, or nobody was logged in, for this reason.
+    NotIn(String),
 }
 
 impl fmt::Display for Failure {
@@ -63,6 +69,8 @@ impl fmt::Display for Failure {
         match self {
             Self::System(error) => error.fmt(f),
             Self::Ended(end) => end.fmt(f),
+            Self::RoomsEnded(end) => end.fmt(f),
+            Self::NotIn(why) => f.write_str(why),
         }
     }
 }
@@ -71,39 +79,23 @@ impl fmt::Display for Failure {
 struct Chat {
     name: String,
     driver: Driver,
-    poll: Poll,
+    input: Input,
     screen: Screen,
-    lines: Receiver<Line>,
     /// A line that has found no room yet.
     unsaid: Option<String>,
     /// When it leaves at the latest, once it is to leave.
     leaves_at: Option<Instant>,
-    is_stopped: Arc<AtomicBool>,
 }
 
 impl Chat {
     fn new(endpoint: &mut Endpoint, name: &str) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let (flag, alarm) = (Arc::clone(&is_stopped), Arc::clone(&waker));
-        signals::stop_with(move || {
-            flag.store(true, Ordering::Relaxed);
-            // It fails only for a poll that is gone, and then there is nobody to wake.
-            let _ = alarm.wake();
-        })?;
-        let lines = lines::read(move || {
-            let _ = waker.wake();
-        })?;
         let mut chat = Self {
             name: name.to_owned(),
             driver: endpoint.connect(name)?,
-            poll,
+            input: Input::new()?,
             screen: Screen::new(name),
-            lines,
             unsaid: None,
             leaves_at: None,
-            is_stopped,
         };
         chat.register()?;
         Ok(chat)
@@ -116,7 +108,7 @@ impl Chat {
     }
 
     fn register(&mut self) -> io::Result<()> {
-        let registry = self.poll.registry();
+        let registry = self.input.poll.registry();
         self.driver.register(registry, STREAM, DATAGRAMS)
     }
 
@@ -135,7 +127,7 @@ impl Chat {
                 _ => {}
             }
             let wait = self.wait();
-            match self.poll.poll(&mut events, wait) {
+            match self.input.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
@@ -155,7 +147,7 @@ impl Chat {
         while state == State::Playing && self.leaves_at.is_none() {
             let line = match self.unsaid.take() {
                 Some(text) => Ok(Line::Text(text)),
-                None => self.lines.try_recv(),
+                None => self.input.line(),
             };
             match line {
                 Ok(Line::Text(text)) => {
@@ -205,7 +197,7 @@ impl Chat {
         let is_done = self.leaves_at.is_some_and(|latest| {
             self.driver.client().is_all_acknowledged() || latest <= Instant::now()
         });
-        is_done || !has_screen || self.is_stopped.load(Ordering::Relaxed)
+        is_done || !has_screen || self.input.is_stopped()
     }
 }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anteroom::{Config, Error, Remote, Rtyp, Server};
 
+mod rooms;
+
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -20,14 +22,20 @@ struct Serving {
 
 impl Serving {
     fn games(games: u32) -> Self {
-        let server = Server::bind(Config {
-            bind: vec!["127.0.0.1".parse().expect("an address")],
+        Self::serve(Config {
             rtyp: Some(Rtyp {
                 port: 0,
                 games,
                 ..Rtyp::default()
             }),
             ..Config::default()
+        })
+    }
+
+    fn serve(config: Config) -> Self {
+        let server = Server::bind(Config {
+            bind: vec!["127.0.0.1".parse().expect("an address")],
+            ..config
         });
         let (remote, thread) = server.expect("bound").spawn().expect("a thread");
         let thread = Some(thread);
