@@ -73,6 +73,7 @@ impl fmt::Debug for Secret<'_> {
 pub enum Event<'a> {
     /// Somebody passed everything else and is about to enter. The game answers the ticket;
     /// unanswered for 4 s is a no. Who is asked about and never joins is not heard of again.
+    /// Its number may still be that of a vanished player, who leaves for it when it is admitted.
     Connecting {
         /// To be answered.
         ticket: Ticket,
@@ -269,7 +270,7 @@ pub trait Replies {
     /// may be dropped on the way, also here while the player's endpoint is not proven.
     ///
     /// # Errors
-    /// [`Refusal::Gone`]; [`Refusal::TooLong`] above the protocol's payload (rtyp: 1182 bytes).
+    /// [`Refusal::Gone`]; [`Refusal::TooLong`] above the protocol's largest payload.
     fn send(&mut self, to: Player, parts: &[&[u8]]) -> Result<(), Refusal>;
 
     /// Passes on a line of chat, reliably, as said by player number `from`.
